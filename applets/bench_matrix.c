@@ -166,6 +166,8 @@ static int measure(struct bench *bench, struct bench_sources *sources)
 	int rc = matrix_new(&matrix, &opt, sources->disk, sources->count, bench->call->diag);
 
 	if (!rc && bench->opts->common.dry_run) {
+	if (!rc && sources->baseline)
+		rc = matrix_baseline_check(sources->baseline, matrix, bench->call->diag);
 		rc = rehearse(bench, matrix);
 	} else if (!rc) {
 		bench->task.running = true;

@@ -8,6 +8,7 @@
 
 #define MATRIX_DISKS    16
 #define MATRIX_LIST     16 /* values of a list */
+#define MATRIX_CELLS    256
 #define MATRIX_ROUNDS   99
 #define MATRIX_VERDICT  5 /* rounds that a verdict needs */
 #define MATRIX_PICTURED 8 /* disks of a picture */
@@ -118,13 +119,17 @@ int matrix_report_svg(const char *path, const struct matrix *,
 
 /* An earlier measurement, from the JSON document of matrix_report_json(). */
 struct matrix_baseline;
-/* DIAG_USAGE: not such a document, or measured with another access pattern, offset or number of
- * jobs. The path must outlive the baseline, which is to be freed also after a failure. */
+/* DIAG_USAGE: not such a document, without a measurement, or measured with another access pattern,
+ * offset or number of jobs. The path must outlive the baseline, which is to be freed also after a
+ * failure. */
 int matrix_baseline_read(struct matrix_baseline **, const char *path, const char *rw,
 	const struct load_options *, struct diag *);
+/* Check that it is about the same part of the disks. DIAG_USAGE: it is not. */
+int matrix_baseline_check(const struct matrix_baseline *, const struct matrix *, struct diag *);
 void matrix_baseline_free(struct matrix_baseline *);
 /* Print, for each row that both have, how its IOPS changed and whether by more than chance (a
- * Mann-Whitney test of the rounds). Returns by how many percent the row with the greatest loss
- * beyond chance is slower; 0: none. *compared: every row has a verdict. */
+ * Mann-Whitney test of the rounds, corrected for the number of rows). Returns by how many percent
+ * the row with the greatest loss beyond chance is slower; 0: none. *compared: every row has a
+ * verdict. */
 double matrix_report_baseline(
 	struct out *, const struct matrix *, const struct matrix_baseline *, bool *compared);

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#define CELLS 256
-
 struct run {
 	struct matrix *matrix;
 	struct loop *loop;
@@ -162,10 +160,10 @@ int matrix_new(struct matrix **created, const struct matrix_options *opt, struct
 	int err;
 
 	*created = NULL;
-	if (cells > CELLS)
+	if (cells > MATRIX_CELLS)
 		return diag_set(diag, DIAG_USAGE, E2BIG,
 			"%u combinations of --bs, --iodepth and --rwmixread: at most %d", cells,
-			CELLS);
+			MATRIX_CELLS);
 	matrix = calloc(1, sizeof(*matrix));
 	if (!matrix)
 		return diag_sys(diag, ENOMEM, "matrix");

@@ -77,6 +77,7 @@ const char *matrix_verdict_text(enum rounds_verdict verdict)
 {
 	static const char *const text[] = {
 		[ROUNDS_UNKNOWN] = "too few rounds",
+		[ROUNDS_UNDECIDED] = "undecided",
 		[ROUNDS_NO_DIFFERENCE] = "no difference",
 		[ROUNDS_FASTER] = "faster",
 		[ROUNDS_SLOWER] = "slower",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The Mann-Whitney U test: mid-ranks, then the exact distribution or the normal approximation. */
+/* The Mann-Whitney U test: mid-ranks, then the exact distribution or the normal approximation; and
+ * Holm's method for several tests. */
 #include "rank_test.h"
 #include "arith.h"
 #include "stats.h"
@@ -91,4 +92,26 @@ void rank_test(struct rank_test *test, const double *a, unsigned a_count, const 
 		return;
 	test->p = test->exact ? exact_p(all, count, a_count, sum)
 			      : normal_p(test->u, a_count, b_count, ties);
+}
+
+static int by_pointed(const void *a, const void *b)
+{
+	double x = **(double *const *)a, y = **(double *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+void rank_adjust(double *p, unsigned count)
+{
+	double *sorted[RANK_TESTS], least = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		sorted[i] = &p[i];
+	qsort(sorted, count, sizeof(*sorted), by_pointed);
+	for (unsigned i = 0; i < count; i++) {
+		double adjusted = *sorted[i] * (count - i);
+
+		least = adjusted > least ? adjusted : least;
+		*sorted[i] = least < 1 ? least : 1;
+	}
 }

@@ -5,6 +5,8 @@
 
 #define RANK_EXACT 24 /* most figures of both samples for the exact distribution */
 
+#define RANK_TESTS 4096 /* most at a time */
+
 struct rank_test {
 	double u; /* pairs in which the first sample has the larger figure; equal ones count half */
 	double p; /* two-sided: probability of a U as far from its mean, if the samples are alike */
@@ -17,3 +19,6 @@ struct rank_test {
 /* Test samples of up to ROUNDS_MAX figures each. p is 1 if one of them is empty. */
 void rank_test(
 	struct rank_test *, const double *a, unsigned a_count, const double *b, unsigned b_count);
+/* Adjust the p of up to RANK_TESTS tests by Holm's method: if each sample is alike its other one,
+ * the probability of any p below 5 % is at most 5 %. */
+void rank_adjust(double *p, unsigned count);

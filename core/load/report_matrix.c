@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NOISE 0.05 /* between the bounds of the ratio of a disk to itself */
+
 static void cell_text(const struct matrix *matrix, unsigned nth, char *text, size_t len)
 {
 	const struct matrix_cell *cell = &matrix->cell[nth];
@@ -88,11 +90,12 @@ static void print_warnings(struct out *out, const struct matrix *matrix, unsigne
 				out, "  ! %s: %s", matrix->disk[disk].name, report.warning[i].text);
 	}
 	matrix_comparison(&noise, matrix, cell, matrix->disks, MATRIX_IOPS);
-	if (noise.verdict == ROUNDS_FASTER || noise.verdict == ROUNDS_SLOWER)
+	if (noise.verdict == ROUNDS_FASTER || noise.verdict == ROUNDS_SLOWER ||
+		noise.ratio.high - noise.ratio.low > NOISE)
 		out_line(out,
-			"  ! the machine was not quiet: %s differs from itself as much as that, "
+			"  ! the machine was not quiet: %s differs from itself, %.3g to %.3g, "
 			"so smaller differences mean nothing",
-			matrix->disk[0].name);
+			matrix->disk[0].name, noise.ratio.low, noise.ratio.high);
 }
 
 static void print_cell(struct out *out, const struct matrix *matrix, unsigned cell)

@@ -9,6 +9,7 @@
 
 const char *const rounds_verdict_name[] = {
 	[ROUNDS_UNKNOWN] = "unknown",
+	[ROUNDS_UNDECIDED] = "undecided",
 	[ROUNDS_NO_DIFFERENCE] = "no-difference",
 	[ROUNDS_FASTER] = "faster",
 	[ROUNDS_SLOWER] = "slower",
@@ -61,6 +62,18 @@ void rounds_summarize(struct rounds_summary *summary, const double *figure, unsi
 	summary->deviation = NORMAL_SCALE * median(value, count);
 }
 
+static bool is_same(double ratio)
+{
+	return ratio > 1 - ROUNDS_SAME && ratio < 1 + ROUNDS_SAME;
+}
+
+enum rounds_verdict rounds_judge(double ratio, double low, double high, bool differs, bool rate)
+{
+	if (differs && !is_same(ratio))
+		return (ratio > 1) == rate ? ROUNDS_FASTER : ROUNDS_SLOWER;
+	return is_same(low) && is_same(high) ? ROUNDS_NO_DIFFERENCE : ROUNDS_UNDECIDED;
+}
+
 void rounds_compare(struct rounds_comparison *comparison, const double *base, const double *figure,
 	unsigned count, bool rate)
 {
@@ -74,9 +87,7 @@ void rounds_compare(struct rounds_comparison *comparison, const double *base, co
 	rounds_summarize(&comparison->ratio, value, pairs);
 	if (pairs < ROUNDS_LEAST)
 		comparison->verdict = ROUNDS_UNKNOWN;
-	else if ((ratio->low <= 1 && ratio->high >= 1) ||
-		 (ratio->median > 1 - ROUNDS_SAME && ratio->median < 1 + ROUNDS_SAME))
-		comparison->verdict = ROUNDS_NO_DIFFERENCE;
 	else
-		comparison->verdict = (ratio->median > 1) == rate ? ROUNDS_FASTER : ROUNDS_SLOWER;
+		comparison->verdict = rounds_judge(ratio->median, ratio->low, ratio->high,
+			ratio->low > 1 || ratio->high < 1, rate);
 }

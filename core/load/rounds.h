@@ -22,7 +22,8 @@ void rounds_summarize(struct rounds_summary *, const double *figure, unsigned co
 double rounds_coverage(unsigned count, unsigned rank);
 
 enum rounds_verdict {
-	ROUNDS_UNKNOWN, /* less than ROUNDS_LEAST pairs */
+	ROUNDS_UNKNOWN,   /* less than ROUNDS_LEAST pairs */
+	ROUNDS_UNDECIDED, /* neither of the others: more rounds can tell */
 	ROUNDS_NO_DIFFERENCE,
 	ROUNDS_FASTER,
 	ROUNDS_SLOWER
@@ -31,6 +32,10 @@ extern const char *const rounds_verdict_name[]; /* "unknown", "no-difference", â
 
 #define ROUNDS_LEAST 5    /* pairs for a verdict: bounds of fewer miss the median too often */
 #define ROUNDS_SAME  0.02 /* smaller differences do not count */
+
+/* Return a verdict on a ratio. differs: it is not 1. Bounds within ROUNDS_SAME are no difference.
+ */
+enum rounds_verdict rounds_judge(double ratio, double low, double high, bool differs, bool rate);
 
 struct rounds_comparison {
 	struct rounds_summary ratio; /* figure / base of the same round */

@@ -88,7 +88,7 @@ jq '.rows |= map(select(.name == "ram")) | .rows[].figures[].iops /= 1000' base.
 "${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline faster.json --fail-slower 50 >out 2>err
 same 'status of a slower disk' $? 3
 valid out
-jq -e '.baseline | .missing == 0 and (.rows | length) == 2 and all(.rows[]; .verdict == "slower" and .p < 0.05 and .iops_before > .iops)' out >/dev/null || die "$(jq -c .baseline out)"
+jq -e '.baseline | .missing == 0 and (.rows | length) == 2 and all(.rows[]; .verdict == "slower" and .p < 0.01 and .p_adjusted >= 2 * .p - 1e-5 and .p_adjusted < 0.05 and .iops_before > .iops)' out >/dev/null || die "$(jq -c .baseline out)"
 "${m[@]}" --rounds 5 --bs 4K --iodepth 1 --json disk.img ram:2M --baseline slower.json >out 2>err || die "status $?: $(cat err)"
 valid out
 jq -e '.baseline | .missing == 1 and (.rows | length) == 1 and .rows[0].verdict == "faster"' out >/dev/null || die "$(jq -c .baseline out)"
@@ -101,6 +101,18 @@ jq -e '.baseline | .missing == 1 and .rows == []' out >/dev/null || die "compare
 has_line '^file +4 KiB.*too few rounds' "$(<text)" || die "$(cat text)"
 echo '{"schema":"rdmastor.bench"' >broken.json
 for file in broken.json out.csv; do error 2 usage $file 'JSON' "${m[@]}" disk.img --baseline $file; done
+jq 'del(.rows)' base.json >rowless.json
+jq '.version += 1' base.json >newer.json
+error 2 usage rowless.json 'no.measurement' "${m[@]}" disk.img --baseline rowless.json
+error 2 usage newer.json 'version' "${m[@]}" disk.img --baseline newer.json
+error 2 usage base.json '--size 2097152 1048576' "${m[@]}" disk.img --size 1M --baseline base.json
+"${m[@]}" disk.img --dry-run --json >dry.json || die "status $?"
+error 2 usage dry.json 'no.measurement' "${m[@]}" disk.img --baseline dry.json
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 --runtime 150ms disk.img --baseline base.json >text 2>err || die "status $?: $(cat err)"
+has_line '! .*--runtime 0.1' "$(<text)" || die "$(cat text)"
+jq '.rw = "readwrite" | .rows[].figures[].iops = 1e-300' base.json >tiny.json
+"${m[@]}" --rounds 5 --bs 4K --iodepth 1 disk.img --rw rw --baseline tiny.json >text 2>err || die "status $?: $(cat err)"
+! has_line 'inf' "$(<text)" || die "$(cat text)"
 error 1 not-found none.json open "${m[@]}" disk.img --baseline none.json
 error 2 usage base.json '--rw randread' "${m[@]}" disk.img --rw read --baseline base.json
 error 2 usage base.json '--numjobs 1' "${m[@]}" disk.img --numjobs 2 --baseline base.json

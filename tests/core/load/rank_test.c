@@ -178,3 +178,53 @@ Test(rank_test, extremes)
 	rank_test(&test, same, 1, other, 23);
 	cr_assert_float_eq(test.p, 2 / 24., 1e-12);
 }
+
+Test(rank_test, several_tests_are_adjusted)
+{
+	/* R: p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.5), "holm") */
+	double p[] = { 0.01, 0.04, 0.03, 0.005, 0.5 }, one = 0.03, same[] = { 0.02, 0.02, 0.9 };
+	static const double adjusted[] = { 0.04, 0.09, 0.09, 0.025, 0.5 };
+
+	rank_adjust(p, 5);
+	for (unsigned i = 0; i < 5; i++)
+		cr_assert_float_eq(p[i], adjusted[i], 1e-12, "%u: %g", i, p[i]);
+	rank_adjust(&one, 1);
+	cr_assert_eq(one, 0.03);
+	rank_adjust(same, 3);
+	cr_assert_float_eq(same[0], 0.06, 1e-12);
+	cr_assert_float_eq(same[1], 0.06, 1e-12);
+	cr_assert_float_eq(same[2], 0.9, 1e-12);
+	p[0] = p[1] = 0.8;
+	rank_adjust(p, 2);
+	cr_assert(p[0] == 1 && p[1] == 1);
+}
+
+/* 16 rows of two equal disks: without an adjustment some row differs in a quarter of all cases. */
+Test(rank_test, sixteen_alike_rarely_differ)
+{
+	unsigned seed = 3, alarms = 0, raw = 0;
+
+	for (unsigned trial = 0; trial < 400; trial++) {
+		double p[16], least = 1;
+
+		for (unsigned row = 0; row < 16; row++) {
+			double a[7], b[7];
+
+			for (unsigned i = 0; i < 7; i++) {
+				a[i] = rand_r(&seed);
+				b[i] = rand_r(&seed);
+			}
+			rank_test(&test, a, 7, b, 7);
+			p[row] = test.p;
+			least = test.p < least ? test.p : least;
+		}
+		raw += least < 0.05;
+		rank_adjust(p, 16);
+		least = 1;
+		for (unsigned row = 0; row < 16; row++)
+			least = p[row] < least ? p[row] : least;
+		alarms += least < 0.05;
+	}
+	cr_assert_gt(raw, 100, "%u", raw);
+	cr_assert_lt(alarms, 36, "%u", alarms);
+}

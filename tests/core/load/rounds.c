@@ -121,6 +121,8 @@ Test(rounds, verdicts)
 			    less[] = { .8, .85, .9, .7, .95, .8, .82 },
 			    unclear[] = { 1.2, 1.25, .99, 1.3, 1.15, 1.2, 1.22 },
 			    slight[] = { 1.01, 1.011, 1.012, 1.019, 1.018, 1.017, 1.1 },
+			    same[] = { 1.01, 1.011, 1.012, 1.019, 1.018, 1.017, 1.015 },
+			    equal[] = { .99, 1, 1.012, .985, 1.018, 1, .99 },
 			    just[] = { 1.021, 1.021, 1.022, 1.029, 1.028, 1.027, 1.03 };
 
 	cr_assert_eq(verdict(more, 7, true), ROUNDS_FASTER);
@@ -130,8 +132,10 @@ Test(rounds, verdicts)
 	cr_assert_eq(verdict(more, 7, false), ROUNDS_SLOWER, "a latency");
 	cr_assert_eq(verdict(less, 7, true), ROUNDS_SLOWER);
 	cr_assert_eq(verdict(less, 7, false), ROUNDS_FASTER);
-	cr_assert_eq(verdict(unclear, 7, true), ROUNDS_NO_DIFFERENCE, "the bounds hold 1");
-	cr_assert_eq(verdict(slight, 7, true), ROUNDS_NO_DIFFERENCE, "less than 2 %%");
+	cr_assert_eq(verdict(unclear, 7, true), ROUNDS_UNDECIDED, "the bounds hold 1");
+	cr_assert_eq(verdict(slight, 7, true), ROUNDS_UNDECIDED, "a bound of more than 2 %%");
+	cr_assert_eq(verdict(same, 7, true), ROUNDS_NO_DIFFERENCE, "all less than 2 %%");
+	cr_assert_eq(verdict(equal, 7, true), ROUNDS_NO_DIFFERENCE, "the bounds hold 1");
 	cr_assert_eq(verdict(just, 7, true), ROUNDS_FASTER);
 	cr_assert_eq(verdict(more, 5, true), ROUNDS_FASTER);
 	cr_assert_eq(comparison.ratio.coverage, 0.9375);
@@ -165,6 +169,7 @@ Test(rounds, failed_rounds_are_left_out)
 Test(rounds, every_verdict_has_a_word)
 {
 	cr_assert_str_eq(rounds_verdict_name[ROUNDS_UNKNOWN], "unknown");
+	cr_assert_str_eq(rounds_verdict_name[ROUNDS_UNDECIDED], "undecided");
 	cr_assert_str_eq(rounds_verdict_name[ROUNDS_NO_DIFFERENCE], "no-difference");
 	cr_assert_str_eq(rounds_verdict_name[ROUNDS_FASTER], "faster");
 	cr_assert_str_eq(rounds_verdict_name[ROUNDS_SLOWER], "slower");
