@@ -221,6 +221,15 @@ static void set_port(const char *text, void *arg)
 	snprintf(arg, 8, "%s", text);
 }
 
+static void name_socket(struct bench_sources *sources)
+{
+	struct matrix_disk *disk = &sources->disk[sources->count++];
+
+	disk->name = "socket";
+	disk->uri = "a TCP socket without a protocol";
+	disk->socket = &sources->socket;
+}
+
 static int add_socket(
 	const struct bench_servers *servers, struct bench_sources *sources, struct diag *diag)
 {
@@ -231,8 +240,7 @@ static int add_socket(
 	applet_run_texts(run, "trsvcid", "", set_port, port);
 	snprintf(text, sizeof(text), "127.0.0.1:%s", port);
 	disk->server = run->call.pid;
-	disk->socket = &sources->socket;
-	sources->count++;
+	name_socket(sources);
 	return addr_parse(&sources->socket, text, LOAD_PORT, diag);
 }
 
@@ -248,6 +256,22 @@ int bench_servers_sources(
 		applet_run_texts(&servers->server[EXPORT].run, "nbd_uris", "", add_uri, &found);
 	}
 	return add_socket(servers, sources, diag);
+}
+
+void bench_servers_rehearse(struct bench_sources *sources)
+{
+	const struct matrix_disk disk = sources->disk[0];
+
+	sources->count = 0;
+	for (size_t i = 0; i < sizeof(row_order) / sizeof(*row_order); i++) {
+		char *name = sources->name[sources->count];
+
+		snprintf(name, sizeof(*sources->name), "%.*s", (int)strcspn(row_order[i], ":"),
+			row_order[i]);
+		sources->disk[sources->count] = disk;
+		sources->disk[sources->count++].name = name;
+	}
+	name_socket(sources);
 }
 
 void bench_servers_stop(struct bench *bench, struct bench_servers *servers)

@@ -96,8 +96,9 @@ static int rehearse(struct bench *bench, const struct matrix *matrix)
 	out_end(out);
 	for (unsigned i = 0; i < matrix->disks; i++)
 		if (matrix->disk[i].bdev)
-			out_line(out, "would %s %s", bench_writes(bench) ? "overwrite" : "read",
-				matrix->disk[i].uri);
+			out_line(out, "would %s %s (%s)",
+				bench_writes(bench) ? "overwrite" : "read", matrix->disk[i].uri,
+				matrix->disk[i].name);
 	out_line(out, "%u loads, %.0f s", loads, seconds);
 	return matrix_failed(matrix) ? EXIT_PARTLY : EXIT_DONE;
 }
@@ -165,9 +166,9 @@ static int measure(struct bench *bench, struct bench_sources *sources)
 	struct matrix *matrix;
 	int rc = matrix_new(&matrix, &opt, sources->disk, sources->count, bench->call->diag);
 
-	if (!rc && bench->opts->common.dry_run) {
 	if (!rc && sources->baseline)
 		rc = matrix_baseline_check(sources->baseline, matrix, bench->call->diag);
+	if (!rc && bench->opts->common.dry_run) {
 		rc = rehearse(bench, matrix);
 	} else if (!rc) {
 		bench->task.running = true;
@@ -178,7 +179,18 @@ static int measure(struct bench *bench, struct bench_sources *sources)
 	return rc;
 }
 
-/* A disk in memory is filled first, as reading a hole costs less than reading data. */
+static void show_filling(const struct load_progress *progress, void *arg)
+{
+	const struct bench *bench = arg;
+	char line[64];
+
+	snprintf(line, sizeof(line), "filling the disk: %.0f s", progress->seconds);
+	if (bench->bar)
+		out_bar(line);
+}
+
+/* A disk in memory is filled first, as reading a hole costs less than reading data: the part that
+ * is measured, by one of its servers each. */
 static int fill(struct bench *bench, const struct bench_sources *sources)
 {
 	struct load_options load = bench->report.load;
@@ -191,39 +203,59 @@ static int fill(struct bench *bench, const struct bench_sources *sources)
 	load.depth = 8;
 	load.jobs = 1;
 	load.runtime_ms = load.ramp_ms = 0;
-	load.size = load.offset = 0;
 	load.rate = 0;
-	load.progress = NULL;
+	load.progress = show_filling;
 	for (unsigned i = 0; !err && i < sources->count; i++) {
 		const struct matrix_disk *disk = &sources->disk[i];
 
 		if (!disk->bdev || disk->server == filled)
 			continue;
 		filled = disk->server;
-		for (load.bs = 64 << 10; disk->bdev->lim.size % load.bs; load.bs /= 2)
+		load.size -= load.size % disk->bdev->lim.block;
+		load.bytes = load.size ? load.size : disk->bdev->lim.size - load.offset;
+		for (load.bs = 64 << 10; load.bytes % load.bs; load.bs /= 2)
 			;
-		load.bytes = disk->bdev->lim.size;
 		err = load_disk(bench->task.loop, disk->bdev, &load, result, bench->call->diag);
 	}
 	free(result);
 	return err;
 }
 
-static int measure_all(struct bench *bench, struct bench_sources *sources)
+/* Check the disk of --all without serving it. */
+static int rehearse_all(struct bench *bench, struct bench_sources *sources, char *disk)
 {
-	const char *disk = bench->call->operands ? bench->call->operand[0] : MEMORY;
-	bool memory = bdev_uri_in_memory(disk);
-	struct bench_servers *servers;
 	int rc;
 
+	sources->uri[sources->count++] = disk;
+	rc = bench_open_sources(bench, sources, bench_writes(bench));
+	if (!rc) {
+		bench_servers_rehearse(sources);
+		rc = measure(bench, sources);
+	}
+	sources->count = 1; /* the others are the same disk */
+	bench_close_sources(sources);
+	return rc;
+}
+
+static int measure_all(struct bench *bench, struct bench_sources *sources)
+{
+	char standard[] = MEMORY, *disk = standard;
+	struct bench_servers *servers;
+	bool memory;
+	int rc;
+
+	if (bench->call->operands)
+		disk = bench->call->operand[0];
+	if (bench->opts->common.dry_run)
+		return rehearse_all(bench, sources, disk);
+	memory = bdev_uri_in_memory(disk);
 	bench->task.running = true; /* the servers have to be ended */
 	rc = bench_servers_start(bench, disk, &servers);
-
 	if (!rc)
 		rc = bench_servers_sources(servers, sources, bench->call->diag);
 	if (!rc)
 		rc = bench_open_sources(bench, sources, memory || bench_writes(bench));
-	if (!rc && memory && !bench->opts->common.dry_run)
+	if (!rc && memory && strncasecmp(disk, "null:", strlen("null:")))
 		rc = fill(bench, sources);
 	if (!rc)
 		rc = measure(bench, sources);

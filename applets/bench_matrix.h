@@ -26,4 +26,6 @@ struct bench_servers;
 int bench_servers_start(struct bench *, const char *disk, struct bench_servers **);
 /* Add the URIs of the servers, which live as long as they do, and the socket. */
 int bench_servers_sources(const struct bench_servers *, struct bench_sources *, struct diag *);
+/* Replace the only disk by itself under the name of each protocol, and the socket. */
+void bench_servers_rehearse(struct bench_sources *);
 void bench_servers_stop(struct bench *, struct bench_servers *);

@@ -38,11 +38,8 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 	char *uri = sources->uri[nth];
 	int err;
 
-	if (disk->socket) {
-		disk->name = "socket";
-		disk->uri = "a TCP socket without a protocol";
+	if (disk->socket)
 		return 0;
-	}
 	err = disk_open(call, &disk->bdev, bench->task.loop, uri, env);
 	if (bench->task.stop || (err && call->diag->code == DIAG_USAGE))
 		return err ? err : -EINTR;

@@ -24,6 +24,22 @@ jq -e --argjson protocols "$protocols" '([.rows[] | select(.again | not) | .name
 	and .disks[0].name == "nvme+tcp"' out >/dev/null || die "$(cat out)"
 nothing_left || die 'a server or its socket is left'
 
+# what is measured is filled first, of a disk that has nothing to fill nothing
+"${all[@]}" --json --size 64K --offset 512M ram:1T >out 2>err || die "status $?: $(cat err)"
+valid out
+"${all[@]}" --json null:1T >out 2>err || die "status $?: $(cat err)"
+valid out
+
+# a dry run serves nothing, and changes nothing
+truncate -s 2M dry.img
+"${all[@]}" --rw randwrite --json --dry-run dry.img >out 2>err || die "status $?: $(cat err)"
+valid out
+[ ! -s err ] || die "stderr of a dry run: $(cat err)"
+jq -e --argjson protocols "$protocols" '([.disks[].name] | sort) == $protocols and .loads == 8 and .disks[0].uri == "dry.img"' out >/dev/null || die "$(cat out)"
+"${all[@]}" --dry-run >text 2>err || die "status $?: $(cat err)"
+same 'lines of a dry run' "$(grep -c '^would read ram:64M' text)" 7
+error 1 not-found 'none.img' 'no.such' "${all[@]}" --dry-run none.img
+
 # a file, which is written; the socket has reads only
 truncate -s 2M disk.img
 "${all[@]}" --rw randrw --rwmixread 0,100 --json disk.img >out 2>err || die "status $?: $(cat err)"
