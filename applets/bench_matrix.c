@@ -40,7 +40,9 @@ static int check_words(struct bench *bench)
 	} others[] = { { "--verify", opts->verify }, { "--verify-only", opts->verify_only },
 		{ "--rdma", opts->rdma }, { "--tcp", opts->tcp }, { "--listen", opts->listen },
 		{ "--ping", opts->ping }, { "--output json+", bench->fio },
-		{ "--hgrm", opts->hgrm }, { "--log", opts->log }, { "--bssplit", opts->bssplit } };
+		{ "--hgrm", opts->hgrm }, { "--log", opts->log }, { "--bssplit", opts->bssplit },
+		{ "--time-based", opts->time_based },
+		{ "--name", strcmp(opts->name, bench->call->applet->name) } };
 	unsigned disks = bench->call->operands;
 	unsigned most = opts->all ? 1 : opts->svg ? MATRIX_PICTURED : MATRIX_DISKS;
 
@@ -54,7 +56,7 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--baseline and a rate can't be combined%s", "");
 	if (opts->fail_slower && opts->rounds && opts->rounds < MATRIX_VERDICT)
 		return bench_usage(bench, "--fail-slower requires at least 5 --rounds%s", "");
-	if (opts->rwmixread && bench->reads.count == 1 && strchr(opts->rwmixread, ','))
+	if (opts->rwmixread && !strstr(opts->rw, "rw") && strcmp(opts->rw, "readwrite"))
 		return bench_usage(bench, "--rwmixread requires --rw rw or randrw%s", "");
 	if (opts->rate && bench->bs.count > 1)
 		return bench_usage(bench, "--rate requires a single --bs: use --rate-iops%s", "");
@@ -282,6 +284,8 @@ int bench_matrix(struct bench *bench)
 	struct bench_sources *sources = calloc(1, sizeof(*sources));
 	int rc = sources ? check_words(bench) : diag_sys(bench->call->diag, ENOMEM, "disks");
 
+	if (!rc && bench->opts->csv)
+		rc = matrix_check_csv(bench->opts->csv, bench->call->diag);
 	if (!rc && bench->opts->baseline)
 		rc = matrix_baseline_read(&sources->baseline, bench->opts->baseline,
 			bench->opts->rw, &bench->report.load, bench->call->diag);

@@ -62,8 +62,8 @@ struct matrix_cell {
 
 enum matrix_figure {
 	MATRIX_IOPS,
-	MATRIX_P50, /* ns, as struct load_figures.latency, of all requests of the round */
-	MATRIX_P99,
+	MATRIX_P50,        /* ns, as struct load_figures.latency, of all requests of the round */
+	MATRIX_P99,        /* the same; 0: too few requests */
 	MATRIX_CPU,        /* ns of this process per request */
 	MATRIX_SERVER_CPU, /* ns of the server's process per request; 0: unknown */
 	MATRIX_FIGURES
@@ -110,6 +110,8 @@ unsigned matrix_failed(const struct matrix *);
  * requests of all rounds. */
 void matrix_report_text(struct out *, const struct matrix *);
 void matrix_report_json(struct out *, const struct matrix *);
+/* Check that a file is a table of matrix_report_csv(), empty, or missing. DIAG_USAGE: it is not. */
+int matrix_check_csv(const char *path, struct diag *);
 /* Append a line per load, after a heading if the file is empty. */
 int matrix_report_csv(const char *path, const struct matrix *, struct diag *);
 /* Draw a picture per block size and share of reads, of at most MATRIX_PICTURED disks. If there are

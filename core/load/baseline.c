@@ -269,7 +269,7 @@ static void show_rows(struct out *out, struct table *table, const struct matrix 
 			if (change.verdict != ROUNDS_UNKNOWN) {
 				change.adjusted = changes->p[nth++];
 				change.verdict =
-					rounds_judge(change.now / change.before, change.low,
+					rounds_decide(change.now / change.before, change.low,
 						change.high, change.adjusted < SIGNIFICANT, true);
 			}
 			show_row(out, table, matrix, cell, disk, &change);

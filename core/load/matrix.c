@@ -4,6 +4,7 @@
 #include "matrix.h"
 #include "stats.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -123,20 +124,41 @@ static void plan_cells(struct matrix *matrix)
 					.read_percent = (uint8_t)opt->reads.value[mix] };
 }
 
+static int check_size(const struct matrix *matrix, const struct bdev *bdev, struct diag *diag)
+{
+	const struct load_options *load = &matrix->opt.load;
+
+	for (unsigned cell = 0; cell < matrix->cells; cell++)
+		if (!load->size && bdev->lim.size - load->offset < matrix->cell[cell].bs) {
+			diag_set(diag, DIAG_USAGE, ENOSPC,
+				"has %" PRIu64 " bytes%s, less than --bs %u",
+				bdev->lim.size - load->offset,
+				load->offset ? " behind --offset" : "", matrix->cell[cell].bs);
+			diag_ctx(diag, "%s", bdev->uri);
+			return -ENOSPC;
+		}
+	return 0;
+}
+
 /* The same bytes of each disk: as many as the smallest one has. */
-static void plan_size(struct matrix *matrix)
+static int plan_size(struct matrix *matrix, struct diag *diag)
 {
 	struct load_options *load = &matrix->opt.load;
 	uint64_t least = UINT64_MAX;
+	int err = 0;
 
-	for (unsigned i = 0; i < matrix->disks; i++) {
+	for (unsigned i = 0; !err && i < matrix->disks; i++) {
 		const struct bdev *bdev = matrix->disk[i].bdev;
 
-		if (bdev && bdev->lim.size > load->offset && bdev->lim.size - load->offset < least)
+		if (!bdev || bdev->lim.size <= load->offset)
+			continue;
+		err = check_size(matrix, bdev, diag);
+		if (bdev->lim.size - load->offset < least)
 			least = bdev->lim.size - load->offset;
 	}
 	if (!load->size && least != UINT64_MAX)
 		load->size = least;
+	return err;
 }
 
 static int check(const struct matrix *matrix, struct diag *diag)
@@ -175,8 +197,9 @@ int matrix_new(struct matrix **created, const struct matrix_options *opt, struct
 		err = diag_sys(diag, ENOMEM, "matrix");
 	} else {
 		plan_cells(matrix);
-		plan_size(matrix);
-		err = check(matrix, diag);
+		err = plan_size(matrix, diag);
+		if (!err)
+			err = check(matrix, diag);
 	}
 	if (err)
 		matrix_free(matrix);
@@ -310,7 +333,8 @@ static void add_round(struct matrix_row *row, unsigned round, const struct load_
 		return;
 	row->figure[MATRIX_IOPS][round] = (double)requests / result->seconds;
 	row->figure[MATRIX_P50][round] = (double)stats_percentile(&all, 50);
-	row->figure[MATRIX_P99][round] = (double)stats_percentile(&all, 99);
+	if (stats_resolves(&all, 99))
+		row->figure[MATRIX_P99][round] = (double)stats_percentile(&all, 99);
 	row->figure[MATRIX_CPU][round] = (result->user + result->system) * 1e9 / (double)requests;
 	row->figure[MATRIX_SERVER_CPU][round] = (double)server_ns / (double)requests;
 	add_result(row, result);

@@ -17,15 +17,14 @@
 static const struct {
 	double percent;
 	const char *key;
-	uint64_t least; /* with fewer samples it equals the maximum */
 } percentiles[] = {
-	{ 50, "50", 2 },
-	{ 90, "90", 10 },
-	{ 95, "95", 20 },
-	{ 99, "99", 100 },
-	{ 99.9, "99.9", 1000 },
-	{ 99.99, "99.99", 10000 },
-	{ 99.999, "99.999", 100000 },
+	{ 50, "50" },
+	{ 90, "90" },
+	{ 95, "95" },
+	{ 99, "99" },
+	{ 99.9, "99.9" },
+	{ 99.99, "99.99" },
+	{ 99.999, "99.999" },
 };
 #define PERCENTILES (sizeof(percentiles) / sizeof(percentiles[0]))
 
@@ -130,7 +129,8 @@ static void print_latency(struct out *out, const char *label, const struct stats
 		figure_text(stats_deviation(latency), FIGURE_NS, b),
 		figure_text((double)latency->min, FIGURE_NS, c),
 		figure_text((double)latency->max, FIGURE_NS, d));
-	for (unsigned i = 0; i < PERCENTILES && latency->total >= percentiles[i].least; i++) {
+	for (unsigned i = 0; i < PERCENTILES && stats_resolves(latency, percentiles[i].percent);
+		i++) {
 		size_t at = strlen(line);
 
 		snprintf(line + at, sizeof(line) - at, "%sp%s %s", at ? ", " : "",

@@ -18,6 +18,13 @@ static void cell_text(const struct matrix *matrix, unsigned nth, char *text, siz
 	snprintf(text, len, "%s%s, iodepth %u", out_human(cell->bs, bs), reads, cell->depth);
 }
 
+static const char *percentile_text(const struct stats *latency, double percent, char text[24])
+{
+	return stats_resolves(latency, percent)
+		       ? figure_text((double)stats_percentile(latency, percent), FIGURE_NS, text)
+		       : "";
+}
+
 static void print_row(
 	struct table *table, const struct matrix *matrix, unsigned cell, unsigned disk)
 {
@@ -43,8 +50,8 @@ static void print_row(
 			bounds,
 			figure_text(iops.median * matrix->cell[cell].bs, FIGURE_RATE, text[3]),
 			figure_text((double)stats_percentile(&latency, 50), FIGURE_NS, text[4]),
-			figure_text((double)stats_percentile(&latency, 99), FIGURE_NS, text[5]),
-			figure_text((double)stats_percentile(&latency, 99.9), FIGURE_NS, text[6]),
+			percentile_text(&latency, 99, text[5]),
+			percentile_text(&latency, 99.9, text[6]),
 			figure_text(cpu.median, FIGURE_NS, text[7]),
 			server.count ? figure_text(server.median, FIGURE_NS, text[8]) : "",
 			disk ? ratios : "1", disk ? matrix_verdict_text(ratio.verdict) : "" });
@@ -135,7 +142,10 @@ void matrix_report_text(struct out *out, const struct matrix *matrix)
 		int pad = (int)(name - out_characters(disk->name));
 
 		out_line(out, "  %s%*s  %s%s%s", disk->name, pad, "", disk->uri,
-			disk->why.err ? ": failed: " : "", disk->why.err ? disk->why.text : "");
+			disk->why.err ? ": failed: " : "",
+			disk->why.err  ? disk->why.text
+			: disk->socket ? ": reads without a rate only"
+				       : "");
 	}
 	for (unsigned cell = 0; cell < matrix->cells; cell++)
 		if (matrix->cell[cell].rounds)

@@ -41,22 +41,23 @@ static void add_depths(struct picture *picture, unsigned disk, unsigned nth)
 {
 	struct chart_point *rate = picture->depth[0][nth], *latency = picture->depth[1][nth];
 	struct chart_point *both = picture->depth[2][nth];
-	unsigned points = 0;
+	unsigned points = 0, boths = 0;
 
 	for (unsigned cell = picture->first; cell < picture->first + picture->cells; cell++) {
 		if (!matrix_row(picture->matrix, cell, disk)->loads)
 			continue;
 		rate[points] = point_of(picture, cell, disk, MATRIX_IOPS);
 		latency[points] = point_of(picture, cell, disk, MATRIX_P50);
-		both[points] = point_of(picture, cell, disk, MATRIX_IOPS);
-		both[points].x = point_of(picture, cell, disk, MATRIX_P99).y;
+		both[boths] = rate[points];
+		both[boths].x = point_of(picture, cell, disk, MATRIX_P99).y;
+		boths += both[boths].x > 0;
 		points++;
 	}
 	for (unsigned chart = 0; chart < DEPTHS; chart++)
 		picture->series[chart][nth] =
 			(struct chart_series){ .name = picture->matrix->disk[disk].name,
 				.point = picture->depth[chart][nth],
-				.points = points };
+				.points = chart == 2 ? boths : points };
 }
 
 static void add_cdf(struct picture *picture, unsigned disk, unsigned nth)

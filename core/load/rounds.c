@@ -67,7 +67,7 @@ static bool is_same(double ratio)
 	return ratio > 1 - ROUNDS_SAME && ratio < 1 + ROUNDS_SAME;
 }
 
-enum rounds_verdict rounds_judge(double ratio, double low, double high, bool differs, bool rate)
+enum rounds_verdict rounds_decide(double ratio, double low, double high, bool differs, bool rate)
 {
 	if (differs && !is_same(ratio))
 		return (ratio > 1) == rate ? ROUNDS_FASTER : ROUNDS_SLOWER;
@@ -88,6 +88,6 @@ void rounds_compare(struct rounds_comparison *comparison, const double *base, co
 	if (pairs < ROUNDS_LEAST)
 		comparison->verdict = ROUNDS_UNKNOWN;
 	else
-		comparison->verdict = rounds_judge(ratio->median, ratio->low, ratio->high,
+		comparison->verdict = rounds_decide(ratio->median, ratio->low, ratio->high,
 			ratio->low > 1 || ratio->high < 1, rate);
 }

@@ -35,7 +35,7 @@ extern const char *const rounds_verdict_name[]; /* "unknown", "no-difference", â
 
 /* Return a verdict on a ratio. differs: it is not 1. Bounds within ROUNDS_SAME are no difference.
  */
-enum rounds_verdict rounds_judge(double ratio, double low, double high, bool differs, bool rate);
+enum rounds_verdict rounds_decide(double ratio, double low, double high, bool differs, bool rate);
 
 struct rounds_comparison {
 	struct rounds_summary ratio; /* figure / base of the same round */

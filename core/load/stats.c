@@ -31,6 +31,13 @@ uint64_t stats_percentile(const struct stats *stats, double percent)
 	return value < stats->min ? stats->min : value > stats->max ? stats->max : value;
 }
 
+bool stats_resolves(const struct stats *stats, double percent)
+{
+	const double rounding = 1e-9;
+
+	return (double)stats->total * (100 - percent) >= 100 * (1 - rounding);
+}
+
 double stats_mean(const struct stats *stats)
 {
 	return stats->total ? (double)stats->sum / (double)stats->total : 0;

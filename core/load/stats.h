@@ -47,6 +47,8 @@ static inline void stats_add(struct stats *stats, uint64_t ns)
 void stats_merge(struct stats *into, const struct stats *from);
 /* Return the time that `percent` of all do not exceed, within min and max; 0 if empty. */
 uint64_t stats_percentile(const struct stats *, double percent);
+/* Return whether there are enough times to tell a percentile from the maximum: 100 for 99 %. */
+bool stats_resolves(const struct stats *, double percent);
 double stats_mean(const struct stats *);
 double stats_deviation(const struct stats *);
 double stats_sqrt(double square); /* 0 unless positive */

@@ -27,6 +27,7 @@ same headings "$(grep -c ^time, out.csv)" 1
 python3 -c 'import csv
 rows = list(csv.DictReader(open("out.csv", newline="")))
 assert all(None not in r and None not in r.values() for r in rows)
+assert all(r["runtime_seconds"] == "0.100" and r["offset_bytes"] == "0" and r["range_bytes"] == "2097152" and not r["rate_iops"] for r in rows)
 assert {r["uri"] for r in rows if r["name"] == "nbd+unix"} == {"'"$URI"'"}
 assert all(float(r["iops"]) * int(r["bs"]) - float(r["bytes_per_second"]) < 4096 for r in rows)' || die "$(head -3 out.csv)"
 
@@ -120,8 +121,17 @@ error 2 usage base.json '--offset 0' "${m[@]}" disk.img --offset 1M --baseline b
 error 2 usage '' '--baseline rate' "${m[@]}" disk.img --rate-iops 9 --baseline base.json
 error 2 usage '' '--fail-slower 5 --rounds' "${m[@]}" disk.img --rounds 4 --baseline base.json --fail-slower 5
 error 2 usage '' '--csv --svg' "${m[@]}" disk.img --csv x --svg x
+echo time,name >other.csv
+error 2 usage other.csv heading "${m[@]}" disk.img --csv other.csv
+error 2 usage ram:512.* '512 --bs 4096' "${m[@]}" ram:1M ram:512
+"${m[@]}" --rounds 1 --iodepth 1 --rate-iops 20 --json ram:1M ram:1M --csv paced.csv >out 2>err || die "status $?: $(cat err)"
+valid out
+jq -e 'all(.rows[]; .p99_summary == null and all(.figures[]; .p99_ns == null) and .p50_summary.median > 0)' out >/dev/null || die "p99 of two requests: $(cat out)"
+grep -q ',20.000,constant,0,1048576,0.100' paced.csv || die "$(cat paced.csv)"
 error 1 unsupported "$TMP" create "${m[@]}" disk.img --csv "$TMP"
-error 2 usage '' '--rwmixread --rw' "${m[@]}" disk.img --rwmixread 0,100
+for share in 30 0,100; do error 2 usage '' '--rwmixread --rw' "${m[@]}" disk.img --rwmixread $share; done
+error 2 usage '' '--matrix --time-based' "${m[@]}" disk.img --time-based
+error 2 usage '' '--matrix --name' "${m[@]}" disk.img --name x
 error 2 usage '' '--rwmixread number' "${m[@]}" disk.img --rwmixread abc
 error 2 usage '' '--fail-slower --baseline' "${m[@]}" disk.img --fail-slower 5
 

@@ -3,6 +3,7 @@
  * that fails ends its own row only. */
 #include "matrix.h"
 #include "disk.h"
+#include "matrix_show.h"
 #include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -113,14 +114,15 @@ Test(matrix, second_of_two_disks_is_between, .init = begin, .fini = end)
 
 Test(matrix, each_row_has_the_figures_of_all_rounds, .init = begin, .fini = end)
 {
+	opt.load.bytes = 100 * 4096;
 	run();
 	for (unsigned cell = 0; cell < 2; cell++)
 		for (unsigned i = 0; i <= DISKS; i++) {
 			const struct matrix_row *row = matrix_row(matrix, cell, i);
 
 			cr_assert_eq(row->loads, 5);
-			cr_assert_eq(row->sum.kind[LOAD_READ].requests, 5 * 16);
-			cr_assert_eq(row->sum.kind[LOAD_READ].latency.total, 5 * 16);
+			cr_assert_eq(row->sum.kind[LOAD_READ].requests, 5 * 100);
+			cr_assert_eq(row->sum.kind[LOAD_READ].latency.total, 5 * 100);
 			for (unsigned round = 0; round < 5; round++) {
 				cr_assert_gt(row->figure[MATRIX_IOPS][round], 0);
 				cr_assert_gt(row->figure[MATRIX_P99][round], 0);
@@ -130,6 +132,25 @@ Test(matrix, each_row_has_the_figures_of_all_rounds, .init = begin, .fini = end)
 		}
 	cr_assert_eq(matrix_failed(matrix), 0);
 	cr_assert_not(matrix->stopped);
+}
+
+Test(matrix, fewer_than_100_requests_have_no_p99, .init = begin, .fini = end)
+{
+	opt.load.bytes = 99 * 4096;
+	run();
+	for (unsigned i = 0; i <= DISKS; i++) {
+		cr_assert_gt(matrix_row(matrix, 0, i)->figure[MATRIX_P50][0], 0);
+		cr_assert_eq(matrix_row(matrix, 0, i)->figure[MATRIX_P99][0], 0);
+	}
+}
+
+Test(matrix, too_small_disk_is_named, .init = begin, .fini = end)
+{
+	fake[1]->bdev.lim.size = 2048;
+	cr_assert_eq(matrix_new(&matrix, &opt, disk, DISKS, &why), -ENOSPC);
+	cr_assert_null(matrix);
+	cr_assert_str_eq(why.object, fake[1]->bdev.uri);
+	cr_assert_str_eq(why.text, "has 2048 bytes, less than --bs 4096");
 }
 
 Test(matrix, all_disks_use_as_much_as_the_smallest_has, .init = begin, .fini = end)
@@ -221,6 +242,57 @@ Test(matrix, row_without_a_request_is_a_failure, .init = begin, .fini = end)
 		cr_assert(strstr(disk[i].why.text, "no request started in 0.02 s"));
 		cr_assert_str_eq(disk[i].why.object, disk[i].uri);
 	}
+}
+
+/* Set the rounds of a row of the first cell. */
+static void set_row(unsigned row, const double *iops, unsigned rounds)
+{
+	matrix_row(matrix, 0, row)->loads = rounds;
+	for (unsigned i = 0; i < rounds; i++)
+		matrix_row(matrix, 0, row)->figure[MATRIX_IOPS][i] = iops[i];
+}
+
+static char *report_text(void)
+{
+	struct out out;
+	char *text;
+	size_t len;
+
+	out_init(&out, "test", false);
+	out.to = open_memstream(&text, &len);
+	matrix_report_text(&out, matrix);
+	fclose(out.to);
+	return text;
+}
+
+Test(matrix, noise_and_missing_rounds_are_reported, .init = begin, .fini = end)
+{
+	static const double alike[] = { 100, 101, 99, 100, 100 },
+			    apart[] = { 96, 104, 100, 99, 100 };
+	char *text;
+
+	opt.depth.count = 1;
+	cr_assert_eq(matrix_new(&matrix, &opt, disk, DISKS, &why), 0, "%s", why.text);
+	cr_assert_eq(matrix_coverage(matrix), 0);
+	matrix->cell[0].rounds = 5;
+	for (unsigned i = 0; i < DISKS; i++)
+		set_row(i, (const double[]){ 100, 100, 100, 100, 100 }, 5);
+	set_row(DISKS, alike, 5);
+	text = report_text();
+	cr_assert_not(strstr(text, "not quiet"), "%s", text);
+	cr_assert(strstr(text, "no difference"), "%s", text);
+	cr_assert_not(strstr(text, "of 5 rounds"), "%s", text);
+	free(text);
+
+	memset(matrix_row(matrix, 0, 1)->figure, 0, sizeof(matrix_row(matrix, 0, 1)->figure));
+	set_row(1, alike, 2);
+	set_row(DISKS, apart, 5);
+	text = report_text();
+	cr_assert(strstr(text, "not quiet: a differs from itself, 0.96 to 1.04"), "%s", text);
+	cr_assert(strstr(text, "! b: 2 of 5 rounds"), "%s", text);
+	cr_assert(strstr(text, "undecided"), "%s", text);
+	cr_assert_float_eq(matrix_coverage(matrix), 0.9375, 1e-9, "the row of two rounds counts");
+	free(text);
 }
 
 Test(matrix, impossible_cell_is_refused, .init = begin, .fini = end)

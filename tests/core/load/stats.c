@@ -159,3 +159,20 @@ Test(stats, between_bounds_every_one_is_counted_once)
 	cr_assert_eq(
 		stats_between(&stats, 4096, 8192) + stats_between(&stats, 8192, 1ull << 40), 10000);
 }
+
+Test(stats, percentiles_need_as_many_times_as_tell_them_from_the_maximum)
+{
+	static const struct {
+		double percent;
+		uint64_t least;
+	} table[] = { { 50, 2 }, { 90, 10 }, { 95, 20 }, { 99, 100 }, { 99.9, 1000 },
+		{ 99.99, 10000 }, { 99.999, 100000 } };
+	static struct stats some;
+
+	for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		some.total = table[i].least - 1;
+		cr_assert_not(stats_resolves(&some, table[i].percent), "%g", table[i].percent);
+		some.total = table[i].least;
+		cr_assert(stats_resolves(&some, table[i].percent), "%g", table[i].percent);
+	}
+}
