@@ -88,7 +88,8 @@ static bool find_verbs(char *host, size_t len)
 	return host[0];
 }
 
-static void set_words(struct bench_servers *servers, const char *disk, bool write)
+static void set_words(
+	struct bench_servers *servers, const char *disk, bool write, const char *on_loss)
 {
 	struct server *server = servers->server;
 	static const char tcp[] = "127.0.0.1:0";
@@ -107,12 +108,15 @@ static void set_words(struct bench_servers *servers, const char *disk, bool writ
 					   "--nbd", servers->socket, "--nbd", tcp, NULL });
 	add_words(&server[SOCKET], (const char *const[]){ "bench", "--listen", tcp, "--tcp",
 					   "--json", "--quiet", NULL });
+	for (unsigned i = SERVE; on_loss && i <= EXPORT; i++)
+		add_words(&server[i], (const char *const[]){ "--on-loss", on_loss, NULL });
 }
 
 /* Wait until all servers are ready. */
 static int wait_ready(struct bench *bench, struct bench_servers *servers)
 {
-	uint64_t until = loop_clock() + READY_MS * MSEC;
+	uint32_t limit = bench->opts->common.timeout_ms;
+	uint64_t until = loop_clock() + (limit > READY_MS ? limit : READY_MS) * MSEC;
 
 	for (unsigned i = 0; i < SERVERS; i++) {
 		struct server *server = &servers->server[i];
@@ -135,14 +139,15 @@ static int wait_ready(struct bench *bench, struct bench_servers *servers)
 	return 0;
 }
 
-/* The servers need --force, as both write to the disk. Refuse what the user did not force. */
-static int check_unused(struct bench *bench, const char *disk)
+/* Open the disk before the servers do, which need --force, as both write to it: so its failure is
+ * reported once, and what the user did not force is refused. */
+static int check_disk(struct bench *bench, const char *disk, bool write)
 {
 	struct bdev *bdev = NULL;
 	struct bdev_env env;
 	int err = disk_env(bench->call, &env, bench->opts->on_loss);
 
-	env.write = true;
+	env.write = write;
 	env.force = bench->opts->force;
 	if (!err)
 		err = disk_open(bench->call, &bdev, bench->task.loop, disk, &env);
@@ -159,7 +164,7 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 
 	if (!servers)
 		return diag_sys(bench->call->diag, ENOMEM, "servers");
-	err = write && !bdev_uri_in_memory(disk) ? check_unused(bench, disk) : 0;
+	err = check_disk(bench, disk, write);
 	if (err)
 		return err;
 	snprintf(servers->folder, sizeof(servers->folder), "%s/rdmastor-XXXXXX",
@@ -170,7 +175,7 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 		return -bench->call->diag->err;
 	}
 	snprintf(servers->socket, sizeof(servers->socket), "unix:%s/nbd", servers->folder);
-	set_words(servers, disk, write);
+	set_words(servers, disk, write, bench->opts->on_loss);
 	if (!bdev_uri_in_memory(disk))
 		call_warn(bench->call, "%s: any %s can %s it during the measurement", disk,
 			strstr(servers->rdma, "verbs") ? "host that can reach this one"

@@ -52,15 +52,30 @@ jq -e '([.rows[] | select(.name == "socket") | .read_percent] | unique) == [100]
 "${all[@]}" --rate-iops 1000 --json ram:96K --size 32K >out 2>err || die "status $?: $(cat err)"
 valid out
 jq -e 'all(.rows[]; .name != "socket")' out >/dev/null || die "a socket with a rate: $(cat out)"
+"${all[@]}" --rate-iops 1000 ram:96K --size 32K >text 2>err || die "status $?: $(cat err)"
+has_line '^ +socket .*reads without a rate only' "$(<text)" || die "$(cat text)"
 offer disk.img --nbd "unix:$SOCK"
 error 1 busy 'disk.img' '.' "${all[@]}" --rw randwrite disk.img
 stop
+
+# the policy for a lost disk is that of the servers: its clients see the failure, and do not time out
+offer ram:1M --nbd "unix:$SOCK"
+lost=$SERVER
+"$RDMASTOR" bench --matrix --all --rounds 99 --iodepth 1 --on-loss fail-fast --rw randwrite --json "$URI" >out 2>err &
+job=$!
+wait_running "$job" under_load "$lost"
+kill -KILL "$lost"
+wait "$job"
+same 'status with a lost disk' $? 3
+valid out
+jq -e '[.disks[] | select(.name != "socket") | .error.code] | length == 7 and all(.[]; . and . != "timeout")' out >/dev/null || die "$(jq -c .disks out)"
 
 # no folder for the socket
 TMPDIR=$TMP/none error 1 not-found '' 'none/rdmastor-' "${all[@]}"
 
 # a disk that can't be served ends the command with the reason of the server
 error 1 not-found 'none.img' 'no.such' "${all[@]}" none.img
+same 'messages of one failure' "$(grep -c . error.err)" 1
 nothing_left || die 'a server is left after a failure'
 error 2 usage '' '2 1 --all' "${all[@]}" disk.img disk.img
 error 2 usage '' '--all --matrix' "$RDMASTOR" bench --all
