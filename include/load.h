@@ -140,7 +140,7 @@ struct load_rdma {
 	uint64_t iterations;  /* 0: no limit */
 	uint32_t runtime_ms;  /* 0: no limit */
 	uint32_t timeout_ms;  /* to connect; 0: none */
-	volatile int *stop;
+	volatile int *stop;   /* may be NULL */
 };
 struct load_rdma_result {
 	struct stats latency; /* ns */
@@ -165,7 +165,7 @@ struct load_rdma_plan {
 };
 /* Set the sizes from "64,4K"; NULL: the default. Set plan->ping before. */
 int load_sizes_read(struct load_rdma_plan *, const char *list, struct diag *);
-/* Call row() for each result; first: of an operation and test. -EINTR: *stop (not NULL) was set. */
+/* Call row() for each result; first: of an operation and test. -EINTR: *stop was set. */
 int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
 	void *arg, struct diag *);

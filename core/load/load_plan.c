@@ -221,7 +221,7 @@ int load_rdma_run(struct loop *loop, const struct load_rdma_plan *plan,
 				if (err)
 					return err;
 				row(&conf, &result, !i, arg);
-				if (*conf.stop)
+				if (conf.stop && *conf.stop)
 					return -EINTR;
 			}
 	return 0;

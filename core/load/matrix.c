@@ -272,7 +272,7 @@ static void load_one(struct run *run, const struct matrix_cell *cell, unsigned d
 		of->why = why;
 	}
 	run->done++;
-	matrix->stopped |= result->stopped || *load.stop;
+	matrix->stopped |= result->stopped || (load.stop && *load.stop);
 }
 
 /* Set the mean of a share over the loads that know it. */
