@@ -4,6 +4,7 @@
 #include "figure.h"
 #include "matrix_show.h"
 #include "rank_test.h"
+#include "report_file.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #define FILE_MAX    (64u << 20)
 #define VERSION     2 /* of our JSON documents */
 #define SIGNIFICANT 0.05
-#define IOPS_MIN    1e-3 /* figures beyond these are no measurement */
+#define IOPS_MIN    1e-3 /* bounds of valid figures */
 #define IOPS_MAX    1e15
 
 struct matrix_baseline {
@@ -68,15 +69,15 @@ static cJSON *parse(FILE *from, size_t size)
 
 static int read_document(struct matrix_baseline *baseline, struct diag *diag)
 {
-	FILE *from = fopen(baseline->path, "re");
+	FILE *from = report_reopen(baseline->path, diag);
 	struct stat st;
 	int err = 0;
 
 	if (!from)
-		return diag_sys(diag, errno, "open");
+		return -diag->err;
 	if (fstat(fileno(from), &st))
 		err = diag_sys(diag, errno, "stat");
-	else if (!S_ISREG(st.st_mode) || st.st_size > (off_t)FILE_MAX)
+	else if (st.st_size > (off_t)FILE_MAX)
 		err = diag_set(diag, DIAG_USAGE, EINVAL,
 			"expected a file of at most 64 MiB with the JSON of bench --matrix");
 	else

@@ -87,7 +87,7 @@ int matrix_check_csv(const char *path, struct diag *diag)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
 		return 0;
-	file = report_open(path, "re", diag);
+	file = report_reopen(path, diag);
 	if (!file)
 		return -diag->err;
 	(void)!fread(begin, 1, sizeof(begin) - 1, file);

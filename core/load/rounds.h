@@ -33,8 +33,8 @@ extern const char *const rounds_verdict_name[]; /* "unknown", "no-difference", â
 #define ROUNDS_LEAST 5    /* pairs for a verdict: bounds of fewer miss the median too often */
 #define ROUNDS_SAME  0.02 /* smaller differences do not count */
 
-/* Return a verdict on a ratio. differs: it is not 1. Bounds within ROUNDS_SAME are no difference.
- */
+/* Return a verdict on a ratio. differs: beyond chance. No difference: both bounds are within
+ * ROUNDS_SAME. */
 enum rounds_verdict rounds_decide(double ratio, double low, double high, bool differs, bool rate);
 
 struct rounds_comparison {

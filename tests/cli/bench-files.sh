@@ -24,6 +24,7 @@ for o in --csv --svg; do
 done
 error 2 usage ./disk 'disk.to.measure' "${b[@]}" disk --rw write --verify --verify-state ./disk
 error 2 usage fifo regular "${b[@]}" disk --verify-only fifo
+error 2 usage fifo regular "${m[@]}" ram:1M --baseline fifo
 same "the disk" "$(sha256sum <disk)" "$sum"
 exec 3<>fifo # a reader
 "${b[@]}" disk --hgrm fifo >out 2>err || die "a FIFO with a reader: $(cat err)"
