@@ -19,7 +19,7 @@
 #define WORDS      24
 #define FOLDER_MAX 80 /* an address of a unix socket has 108 bytes */
 
-enum { SERVE, EXPORT, SOCKET, SERVERS };
+enum { SERVE, EXPORT, LISTEN, SERVERS };
 
 struct server {
 	struct applet_run run; /* first member */
@@ -106,8 +106,8 @@ static void set_words(
 			servers->rdma, "--srp", "--rdma", servers->rdma, NULL });
 	add_words(&server[EXPORT], (const char *const[]){ "export", disk, mode, "--json", "--quiet",
 					   "--nbd", servers->socket, "--nbd", tcp, NULL });
-	add_words(&server[SOCKET], (const char *const[]){ "bench", "--listen", tcp, "--tcp",
-					   "--json", "--quiet", NULL });
+	add_words(&server[LISTEN], (const char *const[]){ "bench", "--listen", servers->rdma,
+					   "--tcp", "--rdma", "--json", "--quiet", NULL });
 	for (unsigned i = SERVE; on_loss && i <= EXPORT; i++)
 		add_words(&server[i], (const char *const[]){ "--on-loss", on_loss, NULL });
 }
@@ -215,7 +215,7 @@ static void add_uri(const char *uri, void *arg)
 	for (unsigned i = 0; i < sources->count; i++)
 		if (!strcmp(sources->uri[i], uri))
 			return;
-	if (sources->count < MATRIX_DISKS - 1) {
+	if (sources->count < MATRIX_DISKS - 2) {
 		sources->uri[sources->count] = (char *)uri;
 		sources->disk[sources->count++].server = found->server;
 	}
@@ -226,27 +226,34 @@ static void set_port(const char *text, void *arg)
 	snprintf(arg, 8, "%s", text);
 }
 
-static void name_socket(struct bench_sources *sources)
+static void add_raw(struct bench_sources *sources, pid_t server)
 {
-	struct matrix_disk *disk = &sources->disk[sources->count++];
+	struct matrix_disk *disk = &sources->disk[sources->count];
 
-	disk->name = "socket";
-	disk->uri = "a TCP socket without a protocol";
-	disk->socket = &sources->socket;
+	disk[0].name = "socket";
+	disk[0].uri = "a TCP socket without a protocol";
+	disk[0].socket = &sources->socket;
+	disk[1].name = "rdma";
+	disk[1].uri = "RDMA READs without a protocol";
+	disk[1].rdma = &sources->rdma;
+	disk[0].server = disk[1].server = server;
+	sources->count += 2;
 }
 
-static int add_socket(
+static int set_addresses(
 	const struct bench_servers *servers, struct bench_sources *sources, struct diag *diag)
 {
-	const struct applet_run *run = &servers->server[SOCKET].run;
-	struct matrix_disk *disk = &sources->disk[sources->count];
-	char port[8] = "", text[32];
+	size_t host = strcspn(servers->rdma, ":");
+	char port[8] = "", text[sizeof(servers->rdma) + 8];
+	int err;
 
-	applet_run_texts(run, "trsvcid", "", set_port, port);
-	snprintf(text, sizeof(text), "127.0.0.1:%s", port);
-	disk->server = run->call.pid;
-	name_socket(sources);
-	return addr_parse(&sources->socket, text, LOAD_PORT, diag);
+	applet_run_texts(&servers->server[LISTEN].run, "trsvcid", "", set_port, port);
+	snprintf(text, sizeof(text), "%.*s:%s%s", (int)host, servers->rdma, port,
+		strchr(servers->rdma, '?'));
+	err = load_addr_read(text, LOAD_PORT, false, &sources->rdma.dst, &sources->rdma.backend,
+		&sources->rdma.no_crc, diag);
+	sources->socket = sources->rdma.dst;
+	return err;
 }
 
 int bench_servers_sources(
@@ -260,7 +267,8 @@ int bench_servers_sources(
 		found.server = servers->server[EXPORT].run.call.pid;
 		applet_run_texts(&servers->server[EXPORT].run, "nbd_uris", "", add_uri, &found);
 	}
-	return add_socket(servers, sources, diag);
+	add_raw(sources, servers->server[LISTEN].run.call.pid);
+	return set_addresses(servers, sources, diag);
 }
 
 void bench_servers_rehearse(struct bench_sources *sources)
@@ -276,7 +284,7 @@ void bench_servers_rehearse(struct bench_sources *sources)
 		sources->disk[sources->count] = disk;
 		sources->disk[sources->count++].name = name;
 	}
-	name_socket(sources);
+	add_raw(sources, 0);
 }
 
 void bench_servers_stop(struct bench *bench, struct bench_servers *servers)

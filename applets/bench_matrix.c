@@ -110,7 +110,7 @@ static int rehearse(struct bench *bench, const struct matrix *matrix)
 static int report_failures(struct bench *bench, const struct matrix *matrix)
 {
 	for (unsigned i = 0; i < matrix->disks; i++)
-		if (matrix->disk[i].bdev || matrix->disk[i].socket)
+		if (matrix->disk[i].bdev || matrix->disk[i].socket || matrix->disk[i].rdma)
 			bench_warn_failure(bench, &matrix->disk[i]);
 	if (matrix_failed(matrix) < matrix->disks)
 		return 0;

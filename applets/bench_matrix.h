@@ -5,10 +5,11 @@
 
 struct bench_sources {
 	struct matrix_disk disk[MATRIX_DISKS];
-	char *uri[MATRIX_DISKS]; /* to open; NULL: a socket */
+	char *uri[MATRIX_DISKS]; /* to open; NULL: what has no protocol */
 	char name[MATRIX_DISKS][48];
 	unsigned count;
 	struct addr socket;
+	struct load_rdma rdma;
 	struct matrix_baseline *baseline; /* or NULL */
 };
 
@@ -24,8 +25,8 @@ void bench_close_sources(struct bench_sources *);
 /* Serve one disk by every protocol. On failure *servers is to be stopped as well. */
 struct bench_servers;
 int bench_servers_start(struct bench *, const char *disk, struct bench_servers **);
-/* Add the URIs of the servers, which live as long as they do, and the socket. */
+/* Add the URIs of the servers, which live as long as they do, a socket and RDMA. */
 int bench_servers_sources(const struct bench_servers *, struct bench_sources *, struct diag *);
-/* Replace the only disk by itself under the name of each protocol, and the socket. */
+/* Replace the only disk by itself under the name of each protocol, a socket and RDMA. */
 void bench_servers_rehearse(struct bench_sources *);
 void bench_servers_stop(struct bench *, struct bench_servers *);

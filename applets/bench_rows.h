@@ -66,7 +66,7 @@ static const struct opt bench_rows[] = {
 		"interleaved rounds" },
 	{ "all", 0, OPT_FLAG, AT(all), NULL,
 		"with --matrix: serve one disk, by default 64 MiB of memory, by every protocol, "
-		"and compare them with a bare socket" },
+		"and compare them with a bare socket and bare RDMA" },
 	{ "rounds", 0, OPT_U32, AT(rounds), "N",
 		"with --matrix: how often each load is repeated; default 7", 1, MATRIX_ROUNDS },
 	{ "baseline", 0, OPT_TEXT, AT(baseline), "FILE",

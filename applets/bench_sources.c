@@ -38,7 +38,7 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 	char *uri = sources->uri[nth];
 	int err;
 
-	if (disk->socket)
+	if (disk->socket || disk->rdma)
 		return 0;
 	err = disk_open(call, &disk->bdev, bench->task.loop, uri, env);
 	if (bench->task.stop || (err && call->diag->code == DIAG_USAGE))

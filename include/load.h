@@ -135,6 +135,7 @@ struct load_rdma {
 	const char *dev; /* RDMA device name; NULL: by route */
 	enum load_backend backend;
 	bool no_crc, bandwidth; /* bandwidth: not with PING */
+	bool timed;             /* READ: latencies of bandwidth, too */
 	enum load_op op;
 	uint32_t size, depth; /* bytes; in flight for bandwidth, less if device or peer limit it */
 	uint64_t iterations;  /* 0: no limit */
@@ -146,11 +147,16 @@ struct load_rdma_result {
 	struct stats latency; /* ns */
 	uint64_t iterations;
 	double seconds, peak; /* peak: most bytes per second over some hundred messages */
+	double user, system;  /* CPU seconds of this process in that time */
 	uint32_t depth;
 	const char *backend; /* "verbs", "iwarp" */
 	char route[160];     /* as of struct ep */
 };
 int load_rdma(struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
+/* Load it with READs, as a disk: bs, depth, runtime_ms and stop of the options, one job. dst, dev,
+ * backend and no_crc are those of `to`. */
+int load_rdma_reads(struct loop *, const struct load_rdma *to, const struct load_options *,
+	struct load_result *, struct diag *);
 
 /* A series of RDMA measurements: operations, tests and sizes, one row each. */
 #define LOAD_SIZES 32

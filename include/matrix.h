@@ -11,7 +11,7 @@
 #define MATRIX_CELLS    256
 #define MATRIX_ROUNDS   99
 #define MATRIX_VERDICT  5 /* rounds that a verdict needs */
-#define MATRIX_PICTURED 8 /* disks of a picture */
+#define MATRIX_PICTURED 9 /* disks of a picture */
 
 struct matrix_list {
 	uint32_t value[MATRIX_LIST];
@@ -45,9 +45,10 @@ struct matrix_disk {
 	const char *name;  /* short and unique, for reports */
 	const char *uri;   /* without secrets */
 	struct bdev *bdev; /* NULL: could not be opened */
-	/* instead of bdev, load_listen()'s: what a TCP socket without a protocol can do; reads only
-	 */
+	/* instead of bdev, load_listen()'s: what a TCP socket or RDMA without a protocol can do;
+	 * reads only, RDMA with one job only */
 	const struct addr *socket;
+	const struct load_rdma *rdma;
 	pid_t server; /* process whose CPU time is the server's; 0: unknown */
 	bool memory;  /* without storage */
 	struct diag

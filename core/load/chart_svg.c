@@ -37,6 +37,7 @@ static const struct {
 	{ "#3873b3", "12 4", -3.6, -3.6, "h7.2v7.2h-7.2z", true },
 	{ "#08244f", "1 3", 0, 4.8, "l4.6-8h-9.2z", true },
 	{ "#4a86c5", "9 3 2 3 2 3", 0, -5.2, "l5.2 5.2-5.2 5.2-5.2-5.2z", true },
+	{ "#1c5596", "4 2 1 2", 0, 4.8, "l4.6-8h-9.2z", false },
 };
 
 /* Write text for XML, without what XML and terminals don't allow. If it is longer than `most`

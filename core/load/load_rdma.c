@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define STOP_CHECK (50 * MSEC)
 #define DRAIN_MS   2000 /* time for outstanding answers at the end */
@@ -23,6 +24,7 @@ struct client {
 	uint64_t start, until, posted, completed, at_ns;
 	uint64_t peak_at, peak_from; /* start of the interval: time, messages */
 	uint32_t uncredited;         /* SENDs that the peer has not acknowledged */
+	uint64_t *posted_ns;         /* of the READs in flight, by number % depth; NULL: untimed */
 	bool stalled;                /* a ping waits for a free op */
 	bool back;     /* rping: the server has the data, and gets the address to return it to */
 	bool flushing; /* the last message of a sequence of WRITEs was sent */
@@ -143,6 +145,14 @@ static void completed(struct client *client, uint64_t messages, uint64_t now)
 	client->peak_from = client->completed;
 }
 
+/* READs complete in the order in which they were posted. */
+static void time_read(struct client *client, uint64_t now)
+{
+	if (client->posted_ns)
+		stats_add(&client->result->latency,
+			now - client->posted_ns[client->completed % client->conf->depth]);
+}
+
 static bool window_open(const struct client *client)
 {
 	const struct load_end *end = &client->end;
@@ -160,6 +170,8 @@ static void pump(struct client *client)
 	if (client->done || client->flushing)
 		return;
 	while (!enough(client, now) && window_open(client) && load_end_add(end)) {
+		if (client->posted_ns)
+			client->posted_ns[client->posted % client->conf->depth] = now;
 		client->posted++;
 		if (end->op == BENCH_SEND)
 			client->uncredited++;
@@ -320,9 +332,12 @@ static void sent(struct ep *ep, struct ep_op *op)
 		ping(client, loop_clock());
 	if (client->done || kind == EP_SEND)
 		return;
-	if (client->end.bandwidth)
-		completed(client, 1, loop_clock());
-	else if (kind == EP_READ)
+	if (client->end.bandwidth) {
+		uint64_t now = loop_clock();
+
+		time_read(client, now);
+		completed(client, 1, now);
+	} else if (kind == EP_READ)
 		pong(client);
 }
 
@@ -375,9 +390,15 @@ static void check_end(struct loop_timer *timer)
 	loop_timer_set(client->loop, timer, now + STOP_CHECK);
 }
 
+static double seconds_of(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
+}
+
 static void measure(struct client *client)
 {
 	uint64_t now = loop_clock();
+	struct rusage before, after;
 
 	snprintf(client->result->route, sizeof(client->result->route), "%s", client->end.ep->route);
 	client->result->backend = client->end.ep->ops->name;
@@ -387,6 +408,7 @@ static void measure(struct client *client)
 						 : UINT64_MAX - DRAIN_MS * MSEC;
 	client->timer.fire = check_end;
 	loop_timer_set(client->loop, &client->timer, now + STOP_CHECK);
+	getrusage(RUSAGE_SELF, &before);
 	if (client->end.bandwidth)
 		pump(client);
 	else if (client->conf->op == LOAD_OP_PING)
@@ -395,6 +417,9 @@ static void measure(struct client *client)
 		ping(client, now);
 	loop_wait(client->loop, &client->done, 0);
 	loop_timer_del(client->loop, &client->timer);
+	getrusage(RUSAGE_SELF, &after);
+	client->result->user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
+	client->result->system = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
 }
 
 static int connect_and_measure(struct client *client)
@@ -444,8 +469,40 @@ int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_
 		.size = conf->size,
 		.depth = conf->depth };
 	err = load_end_init(&client.end, true, diag);
+	if (!err && conf->timed && conf->bandwidth) {
+		client.posted_ns = calloc(conf->depth, sizeof(*client.posted_ns));
+		err = client.posted_ns ? 0 : diag_sys(diag, ENOMEM, "requests");
+	}
 	if (!err)
 		err = connect_and_measure(&client);
 	load_end_fini(&client.end);
+	free(client.posted_ns);
 	return err ? diag_ctx(diag, "%s", addr_text(&conf->dst, to)), err : 0;
+}
+
+int load_rdma_reads(struct loop *loop, const struct load_rdma *to, const struct load_options *opt,
+	struct load_result *result, struct diag *diag)
+{
+	struct load_rdma conf = *to;
+	struct load_rdma_result read;
+	int err;
+
+	conf.op = LOAD_OP_READ;
+	conf.bandwidth = conf.timed = opt->depth > 1;
+	conf.size = opt->bs;
+	conf.depth = opt->depth;
+	conf.runtime_ms = opt->runtime_ms;
+	conf.timeout_ms = opt->timeout_ms;
+	conf.stop = opt->stop;
+	err = load_rdma(loop, &conf, &read, diag);
+	*result = (struct load_result){ .run_delay = -1,
+		.steal = -1,
+		.seconds = read.seconds,
+		.user = read.user,
+		.system = read.system,
+		.stopped = opt->stop && *opt->stop };
+	result->kind[LOAD_READ].latency = read.latency;
+	result->kind[LOAD_READ].requests = read.iterations;
+	result->kind[LOAD_READ].bytes = read.iterations * opt->bs;
+	return err;
 }

@@ -71,7 +71,7 @@ struct matrix_row *matrix_row(const struct matrix *matrix, unsigned cell, unsign
 
 static bool is_usable(const struct matrix_disk *disk)
 {
-	return (disk->bdev || disk->socket) && !disk->why.err;
+	return (disk->bdev || disk->socket || disk->rdma) && !disk->why.err;
 }
 
 unsigned matrix_failed(const struct matrix *matrix)
@@ -86,9 +86,10 @@ unsigned matrix_failed(const struct matrix *matrix)
 static bool has_load(const struct matrix *matrix, const struct matrix_cell *cell, unsigned disk)
 {
 	const struct matrix_disk *of = &matrix->disk[disk % matrix->disks];
+	const struct load_options *load = &matrix->opt.load;
 
-	return is_usable(of) &&
-	       (!of->socket || (cell->read_percent == 100 && !(matrix->opt.load.rate > 0)));
+	return is_usable(of) && (of->bdev || (cell->read_percent == 100 && !(load->rate > 0))) &&
+	       (!of->rdma || load->jobs == 1);
 }
 
 unsigned matrix_loads(const struct matrix *matrix)
@@ -262,8 +263,11 @@ static void load_one(struct run *run, const struct matrix_cell *cell, unsigned d
 	load.arg = run;
 	if (of->socket)
 		load.size = load.offset = 0;
-	err = of->socket ? load_tcp(run->loop, of->socket, &load, result, &why)
-			 : load_disk(run->loop, of->bdev, &load, result, &why);
+	if (of->rdma) /* shows no progress */
+		run->server_known = read_server(of, &run->server_ns);
+	err = of->rdma     ? load_rdma_reads(run->loop, of->rdma, &load, result, &why)
+	      : of->socket ? load_tcp(run->loop, of->socket, &load, result, &why)
+			   : load_disk(run->loop, of->bdev, &load, result, &why);
 	run->last = disk % matrix->disks;
 	matrix->server_ns[disk] =
 		run->server_known && read_server(of, &ns) ? ns - run->server_ns : 0;

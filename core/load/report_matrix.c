@@ -145,6 +145,7 @@ void matrix_report_text(struct out *out, const struct matrix *matrix)
 			disk->why.err ? ": failed: " : "",
 			disk->why.err  ? disk->why.text
 			: disk->socket ? ": reads without a rate only"
+			: disk->rdma   ? ": reads without a rate, of one job, only"
 				       : "");
 	}
 	for (unsigned cell = 0; cell < matrix->cells; cell++)

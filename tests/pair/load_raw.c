@@ -270,6 +270,31 @@ Test(load_raw, a_socket_alone, .init = begin, .fini = load_side_end)
 	loads(1, 1024, 1, &result);
 }
 
+Test(load_raw, reads_are_a_load_with_the_latency_of_each, .init = begin, .fini = load_side_end)
+{
+	static struct load_result result;
+	struct load_rdma to = { .dst = at, .backend = LOAD_IWARP };
+	struct load_options opt = {
+		.read_percent = 100, .bs = 4096, .jobs = 1, .timeout_ms = 5000
+	};
+
+	for (opt.depth = 1; opt.depth <= 8; opt.depth += 7)
+		for (opt.runtime_ms = 100;; opt.runtime_ms *= 2) {
+			const struct load_figures *read = &result.kind[LOAD_READ];
+
+			cr_assert_eq(
+				load_rdma_reads(loop, &to, &opt, &result, &why), 0, "%s", why.text);
+			if (read->requests < 20)
+				continue;
+			cr_assert_eq(read->latency.total, read->requests);
+			cr_assert_eq(read->bytes, read->requests * 4096);
+			cr_assert_gt(read->latency.min, 0);
+			cr_assert_leq(read->latency.max, (uint64_t)(result.seconds * 1e9));
+			cr_assert_gt(result.user + result.system, 0);
+			break;
+		}
+}
+
 Test(load_raw, a_silent_peer_fails_the_load, .init = begin, .fini = load_side_end)
 {
 	static struct load_result result;

@@ -35,7 +35,7 @@ static void fill(unsigned nth, const char *name, unsigned points, double start, 
 }
 
 static const char *const names[CHART_SERIES] = { "NVMe/RDMA", "NVMe/TCP", "iSER", "iSCSI", "SRP",
-	"NBD", "NBD over unix", "nvme+tcp://[2001:db8::1]/nqn.2024-01.com.example:disk1" };
+	"NBD", "NBD over unix", "RDMA", "nvme+tcp://[2001:db8::1]/nqn.2024-01.com.example:disk1" };
 
 static void fill_all(double step, double factor)
 {
