@@ -37,12 +37,26 @@ static void show_progress(const struct load_progress *progress, void *arg)
 	out_bar(line);
 }
 
+/* Files are written after a failed load, too, whose reason counts then. */
+static int keep(struct bench *bench, int rc, int err, const struct diag *why)
+{
+	if (!err)
+		return rc;
+	if (bench->call->diag->err) {
+		call_warn(bench->call, "%s: %s", why->object, why->text);
+		return rc;
+	}
+	*bench->call->diag = *why;
+	return err;
+}
+
 /* Show the figures of a load. */
 int bench_finish(struct bench *bench, int rc)
 {
 	struct load_report *report = &bench->report;
 	const struct load_result *result = &report->result;
 	struct call *call = bench->call;
+	struct diag why = { 0 };
 
 	bench->task.running = false;
 	out_bar("");
@@ -61,10 +75,12 @@ int bench_finish(struct bench *bench, int rc)
 			load_report_json(call->out, report);
 		else
 			load_report_text(call->out, report);
-		if (bench->opts->hgrm && !call->diag->err)
-			rc = load_report_hgrm(bench->opts->hgrm, result, call->diag);
-		if (bench->opts->log && !call->diag->err)
-			rc = load_log_write(report->load.log, bench->opts->log, call->diag);
+		if (bench->opts->hgrm)
+			rc = keep(
+				bench, rc, load_report_hgrm(bench->opts->hgrm, result, &why), &why);
+		if (bench->opts->log)
+			rc = keep(bench, rc,
+				load_log_write(report->load.log, bench->opts->log, &why), &why);
 	}
 	return rc ? rc : result->stopped ? EXIT_PARTLY : EXIT_DONE;
 }

@@ -35,6 +35,8 @@ struct bench {
 int bench_usage(struct bench *, const char *fmt, const char *word);
 /* Set the members of bench that follow from the options. */
 int bench_read_options(struct bench *);
+/* Whether a load of them changes the disk. */
+bool bench_writes(const struct bench *);
 /* Check that the files of the results can be written after the measurement. */
 int bench_check_files(const struct bench *);
 /* Show the figures of a load that returned rc, and return the exit status or -errno. */

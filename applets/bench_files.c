@@ -9,12 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* uri: of a disk, or a path */
-static bool is_file(const char *uri, const struct stat *file)
+static bool is_same(const char *path, const struct stat *file)
 {
 	struct stat st;
 
-	return !stat(uri + (strncmp(uri, "file:", 5) ? 0 : 5), &st) &&
+	return !stat(path, &st) &&
 	       (S_ISBLK(st.st_mode) ? S_ISBLK(file->st_mode) && st.st_rdev == file->st_rdev
 				    : st.st_dev == file->st_dev && st.st_ino == file->st_ino);
 }
@@ -22,10 +21,13 @@ static bool is_file(const char *uri, const struct stat *file)
 /* What it is that must not be overwritten, or NULL. */
 static const char *find_use(const struct bench *bench, const struct stat *file)
 {
+	char path[URI_MAX];
+
 	for (unsigned i = 0; i < bench->call->operands; i++)
-		if (is_file(bench->call->operand[i], file))
+		if (bdev_uri_path(bench->call->operand[i], path, sizeof(path)) &&
+			is_same(path, file))
 			return "a disk to measure";
-	if (bench->opts->baseline && is_file(bench->opts->baseline, file))
+	if (bench->opts->baseline && is_same(bench->opts->baseline, file))
 		return "the file of --baseline";
 	return S_ISBLK(file->st_mode) ? "a block device" : NULL;
 }
@@ -60,8 +62,13 @@ int bench_check_files(const struct bench *bench)
 		opts->svg };
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths) && !err; i++)
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths) && !err; i++) {
+		for (size_t j = 0; paths[i] && j < i; j++)
+			if (paths[j] && !strcmp(paths[i], paths[j]))
+				return diag_set(bench->call->diag, DIAG_USAGE, EINVAL,
+					"two results can't be written to '%s'", paths[i]);
 		if (paths[i])
 			err = check_file(bench, paths[i]);
+	}
 	return err;
 }

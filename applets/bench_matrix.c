@@ -10,14 +10,6 @@
 #define ROUNDS 7
 #define MEMORY "ram:64M" /* the disk of --all */
 
-bool bench_writes(const struct bench *bench)
-{
-	for (unsigned i = 0; i < bench->reads.count; i++)
-		if (bench->reads.value[i] < 100)
-			return true;
-	return false;
-}
-
 static void show_progress(const struct matrix_progress *progress, void *arg)
 {
 	const struct bench *bench = arg;
@@ -50,8 +42,6 @@ static int check_words(struct bench *bench)
 		if (others[i].on)
 			return bench_usage(
 				bench, "--matrix and %s can't be combined", others[i].name);
-	if (opts->csv && opts->svg && !strcmp(opts->csv, opts->svg))
-		return bench_usage(bench, "--csv and --svg: both are '%s'", opts->csv);
 	if (opts->baseline && bench->report.load.rate > 0)
 		return bench_usage(bench, "--baseline and a rate can't be combined%s", "");
 	if (opts->fail_slower && opts->rounds && opts->rounds < MATRIX_VERDICT)
@@ -201,6 +191,8 @@ static int fill(struct bench *bench, const struct bench_sources *sources)
 	int err = result ? 0 : diag_sys(bench->call->diag, ENOMEM, "figures");
 
 	load.read_percent = 0;
+	load.change = LOAD_DATA;
+	load.flush_every = 0;
 	load.random = false;
 	load.depth = 8;
 	load.jobs = 1;

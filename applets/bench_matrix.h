@@ -13,8 +13,6 @@ struct bench_sources {
 	struct matrix_baseline *baseline; /* or NULL */
 };
 
-bool bench_writes(const struct bench *);
-
 /* Open the disks and name them by their schemes. One that can't be opened has its reason; without
  * any the command fails. */
 int bench_open_sources(struct bench *, struct bench_sources *, bool write);

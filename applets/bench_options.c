@@ -72,6 +72,14 @@ static enum load_change change(const struct bench_options *opts)
 	return !strcmp(what, "trim") ? LOAD_TRIM : !strcmp(what, "zero") ? LOAD_ZERO : LOAD_DATA;
 }
 
+bool bench_writes(const struct bench *bench)
+{
+	for (unsigned i = 0; i < bench->reads.count; i++)
+		if (bench->reads.value[i] < 100)
+			return true;
+	return false;
+}
+
 static int check_verify(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
@@ -90,6 +98,7 @@ static int check_verify(struct bench *bench)
 		: opts->bs                    ? "--bs"
 		: opts->size                  ? "--size"
 		: opts->offset                ? "--offset"
+		: opts->runtime_ms            ? "--runtime"
 		: opts->log                   ? "--log"
 		: opts->hgrm                  ? "--hgrm"
 		: bench->reads.value[0] < 100 ? "a --rw that writes"
@@ -120,7 +129,7 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--rate-process requires --rate or --rate-iops%s", "");
 	if (opts->bssplit && opts->bs)
 		return bench_usage(bench, "--bssplit and --bs can't be combined%s", "");
-	if (opts->fsync && load->read_percent == 100)
+	if (opts->fsync && !bench_writes(bench))
 		return bench_usage(bench, "--fsync requires a --rw that writes%s", "");
 	if (!opts->listen && opts->rdma && opts->tcp)
 		return bench_usage(bench, "--rdma and --tcp can't be combined%s", "");

@@ -57,8 +57,8 @@ struct load_options {
 /* up to 2^40 ns, 18 minutes; longer times count in the last bucket */
 #define STATS_BUCKETS (STATS_STEPS * 35)
 struct stats {
-	uint64_t total, min, max, sum; /* exact; min 0 if empty */
-	double squares;
+	uint64_t total, min, max; /* exact; min 0 if empty */
+	double sum, squares;
 	uint64_t count[STATS_BUCKETS];
 };
 

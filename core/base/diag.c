@@ -166,8 +166,7 @@ int diag_connect(struct diag *diag, int err)
 {
 	switch (err) {
 	case ECONNREFUSED:
-		return diag_set(
-			diag, DIAG_REFUSED, err, "connection refused: " DIAG_NO_LISTENER);
+		return diag_set(diag, DIAG_REFUSED, err, "connection refused: " DIAG_NO_LISTENER);
 	case ETIMEDOUT:
 		return diag_set(diag, DIAG_TIMEOUT, err, "connect: no answer");
 	case EHOSTUNREACH:

@@ -565,7 +565,7 @@ bool loop_wait(struct loop *loop, const volatile int *flag, uint64_t deadline_ns
 bool loop_wait_until(struct loop *loop, const volatile int *flag, const volatile int *stop)
 {
 	while (!loop_wait(loop, flag, stop ? loop_clock() + STOP_POLL : 0))
-		if (*stop)
+		if (__atomic_load_n(stop, __ATOMIC_RELAXED))
 			return false;
 	return true;
 }

@@ -58,8 +58,8 @@ bool iscsi_name_valid(const char *name)
 
 void iscsi_name_copy(char to[NAME_PLAIN_MAX + 1], const char *name)
 {
-	bool capitals = !strncmp(name, "IQN.", 4) || !strncmp(name, "EUI.", 4) ||
-			!strncmp(name, "NAA.", 4);
+	bool capitals =
+		!strncmp(name, "IQN.", 4) || !strncmp(name, "EUI.", 4) || !strncmp(name, "NAA.", 4);
 
 	snprintf(to, NAME_PLAIN_MAX + 1, "%s", name);
 	for (char *p = to; capitals && *p; p++)

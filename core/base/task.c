@@ -26,7 +26,7 @@ static void task_caught(struct loop_signal *signal, int signo)
 		end_by_signal(signo);
 	}
 	task->signo = signo;
-	task->stop = 1;
+	__atomic_store_n(&task->stop, 1, __ATOMIC_RELAXED);
 }
 
 static void task_expired(struct loop_timer *timer)
@@ -34,7 +34,7 @@ static void task_expired(struct loop_timer *timer)
 	struct task *task = container_of(timer, struct task, timeout);
 
 	task->timed_out = true;
-	task->stop = 1;
+	__atomic_store_n(&task->stop, 1, __ATOMIC_RELAXED);
 }
 
 int task_begin(struct task *task, const struct call *call, const struct loop_options *options)

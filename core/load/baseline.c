@@ -112,6 +112,9 @@ int matrix_baseline_read(struct matrix_baseline **read, const char *path, const 
 	if (!err && number(baseline->document, "numjobs") != load->jobs)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --numjobs %.0f",
 			number(baseline->document, "numjobs"));
+	if (!err && number(baseline->document, "fsync") !=
+			    (load->flush_every ? (double)load->flush_every : -1))
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with another --fsync");
 	if (!err && number(baseline->document, "offset_bytes") != (double)load->offset)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "was measured with --offset %.0f",
 			number(baseline->document, "offset_bytes"));

@@ -137,15 +137,23 @@ static void report_progress(struct load *load, uint64_t now)
 	load->opt->progress(&progress, load->opt->arg);
 }
 
+static void end_period(struct load *load)
+{
+	uint64_t not_yet = 0;
+
+	atomic_compare_exchange_strong(&load->ended_ns, &not_yet, loop_clock());
+	atomic_store(&load->period_ended, true);
+}
+
 static void abort_load(struct load *load)
 {
-	atomic_store(&load->period_ended, true);
+	end_period(load);
 	atomic_store(&load->aborted, true);
 }
 
 void load_job_end_period(struct load_job *job)
 {
-	atomic_store(&job->load->period_ended, true);
+	end_period(job->load);
 }
 
 void load_job_count_unanswered(struct load_job *job, enum load_kind kind, uint64_t at_ns)
@@ -325,7 +333,7 @@ static void add_up(struct load *load)
 		}
 	}
 	if (load->opt->rate > 0) {
-		uint64_t now = loop_clock(), end = now < load->until ? now : load->until;
+		uint64_t end = load_period_end(load->job[0], loop_clock());
 
 		last = end > last ? end : last;
 	}

@@ -16,6 +16,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#define MAP_BYTES        4096         /* of answers about holes */
 #define MAP_MS           500          /* limit for finding out which parts of the disk hold data */
 #define UNSTARTED_POINTS 65536        /* most ages of requests that never started */
 #define PACE_MAX_NS      (100 * MSEC) /* longest sleep of a job without a request in flight */
@@ -394,17 +395,19 @@ static bool will_start(const struct disk_job *dj)
 	return has_rate(dj) && dj->remaining && !load_period_ended(&dj->job, loop_clock());
 }
 
-/* The starts that were scheduled between two times count as requests that had waited until the
- * second one: a lower bound of their latency. */
-static void count_unstarted(struct disk_job *dj, uint64_t from, uint64_t until, uint64_t count)
+/* The starts that were scheduled from then on count as requests that had waited until the end: a
+ * lower bound of their latency. */
+static void count_unstarted(struct disk_job *dj, uint64_t end)
 {
+	double first = end > dj->pace.next_ns ? (double)(end - dj->pace.next_ns) : 0;
+	uint64_t count = min_u64(load_pace_skip(&dj->pace, end), dj->remaining);
 	uint64_t reads = count * options_of(dj)->read_percent / 100;
 	uint64_t points = min_u64(count, UNSTARTED_POINTS), before = 0;
 
 	for (uint64_t i = 1; i <= points; i++) {
 		uint64_t after = (uint64_t)((double)count * (double)i / (double)points);
-		uint64_t age = (uint64_t)((double)(until - from) * (double)(points + 1 - i) /
-					  (double)points);
+		double after_first = dj->pace.interval_ns * (double)before;
+		uint64_t age = first > after_first ? (uint64_t)(first - after_first) : 0;
 
 		if (before < reads)
 			stats_add_many(
@@ -422,14 +425,8 @@ static void finish_if_idle(struct disk_job *dj)
 	if (dj->inflight || will_start(dj) || begin_check(dj))
 		return;
 	if (has_rate(dj)) {
-		uint64_t now = loop_clock(), until = dj->job.load->until;
-
 		set_alarm(dj, 0);
-		if (dj->remaining) {
-			uint64_t from = dj->pace.next_ns, end = min_u64(now, until);
-
-			count_unstarted(dj, from, end, load_pace_skip(&dj->pace, end));
-		}
+		count_unstarted(dj, load_period_end(&dj->job, loop_clock()));
 	}
 	load_job_finished(&dj->job);
 }
@@ -511,6 +508,12 @@ static void map_range(struct disk_job *dj, const struct disk_load *part)
 	}
 }
 
+/* Bytes of a request's buffer: a trim has none. */
+static uint32_t buffer_len(const struct load_options *opt)
+{
+	return opt->read_percent || opt->change == LOAD_DATA ? opt->bs : MAP_BYTES;
+}
+
 /* Fill buffers with data that no lower layer can compress. */
 static void fill_pool(struct disk_job *dj)
 {
@@ -586,7 +589,7 @@ static int disk_open(struct load_job *job, struct diag *diag)
 	}
 	err = lane_open_until(&dj->lane, part->disk, job->loop, opt->stop, diag);
 	if (!err)
-		err = pool_new(&dj->pool, opt->bs, opt->depth + 1, diag);
+		err = pool_new(&dj->pool, buffer_len(opt), opt->depth + 1, diag);
 	if (!err)
 		err = lane_map(dj->lane, dj->pool, diag);
 	if (err)
@@ -734,8 +737,18 @@ int load_disk_check(const struct bdev *disk, const struct load_options *opt, str
 
 static int begin_verify(struct disk_load *part, const struct load_options *opt, struct diag *diag)
 {
-	if (opt->verify_only)
-		return load_state_read(&part->verify, true, opt->verify_only, diag);
+	struct verify *verify = &part->verify;
+	int err;
+
+	if (opt->verify_only) {
+		err = load_state_read(verify, true, opt->verify_only, diag);
+		if (err || (verify->bs == opt->bs && verify->offset == opt->offset &&
+				   verify->blocks == part->blocks))
+			return err;
+		load_verify_fini(verify);
+		diag_set(diag, DIAG_USAGE, EINVAL, "has changed");
+		return diag_ctx(diag, "%s", opt->verify_only);
+	}
 	return opt->verify ? load_verify_init(&part->verify, part->seed, opt->offset, part->blocks,
 				     opt->bs, diag)
 			   : 0;
@@ -789,11 +802,14 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 		return err;
 	err = load_run(&load, &kind);
 	result->range = opt->size ? opt->size : disk->lim.size - opt->offset;
-	if (opt->verify_only && result->wrong_blocks)
+	if (opt->verify_only && result->wrong_blocks && diag->code == DIAG_MISMATCH)
 		count_wrong(result, opt->bs, diag);
+	if (opt->verify_only && diag->code == DIAG_MISMATCH &&
+		(result->stopped || result->unanswered || atomic_load(&load.aborted)))
+		diag_hint(diag, "not all blocks were checked");
 	if (err)
 		diag_ctx(diag, "%s", disk->uri);
-	if (opt->verify_state)
+	if (opt->verify_state && load.from)
 		err = keep_state(&part.verify, opt->verify_state, diag, err);
 	load_verify_fini(&part.verify);
 	return err;

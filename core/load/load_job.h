@@ -58,8 +58,9 @@ struct load {
 	struct workers *workers;
 	struct load_job **job;
 	uint64_t from, until; /* times between which requests count; until UINT64_MAX: no limit */
-	atomic_bool period_ended; /* further requests do not count */
-	atomic_bool aborted;      /* no further requests */
+	atomic_bool period_ended;  /* further requests do not count */
+	_Atomic uint64_t ended_ns; /* when that was set; 0: not yet */
+	atomic_bool aborted;       /* no further requests */
 	bool counting;
 	struct load_steal steal_at_start; /* at the start of counting */
 	bool steal_known;
@@ -85,6 +86,15 @@ static inline bool load_period_ended(const struct load_job *job, uint64_t now)
 {
 	return now >= job->load->until ||
 	       atomic_load_explicit(&job->load->period_ended, memory_order_relaxed);
+}
+
+/* The end of the period, but not after `now`. */
+static inline uint64_t load_period_end(const struct load_job *job, uint64_t now)
+{
+	uint64_t ended = atomic_load_explicit(&job->load->ended_ns, memory_order_relaxed);
+
+	now = job->load->until < now ? job->load->until : now;
+	return ended && ended < now ? ended : now;
 }
 
 static inline bool load_aborted(const struct load_job *job)

@@ -155,7 +155,7 @@ static void fill_shares(struct load_options *opt, const bool *left_out, uint32_t
 static int read_splits(struct load_options *opt, const char *p, struct diag *diag)
 {
 	bool left_out[LOAD_SPLITS], any = false;
-	uint32_t sum = 0;
+	uint32_t sum = 0, left = 0;
 	int err;
 
 	opt->bs = 0;
@@ -172,13 +172,14 @@ static int read_splits(struct load_options *opt, const char *p, struct diag *dia
 		if (err)
 			return err;
 		any |= left_out[opt->splits];
+		left += left_out[opt->splits];
 		sum += split->percent;
 		opt->bs = split->bs > opt->bs ? split->bs : opt->bs;
 		p += len + (p[len] == ':');
 	}
-	if (any ? sum >= 100 : sum != 100)
+	if (any ? sum + left > 100 : sum != 100)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "the shares are %u %% in sum%s", sum,
-			any ? ", which leaves nothing for the others" : ", not 100 %");
+			any ? ", which leaves too little for the others" : ", not 100 %");
 	fill_shares(opt, left_out, 100 - sum);
 	return 0;
 }

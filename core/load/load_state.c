@@ -68,7 +68,8 @@ static bool read_header(FILE *file, struct header *header, struct verify *verify
 	       verify->offset <= INT64_MAX && size <= INT64_MAX - verify->offset;
 }
 
-static bool read_blocks(FILE *file, const struct header *header, const struct verify *verify)
+static bool read_blocks(
+	FILE *file, const struct header *header, const struct verify *verify, bool *any)
 {
 	uint32_t sum = crc32c(0, header, sizeof(*header));
 	le32 crc;
@@ -81,8 +82,10 @@ static bool read_blocks(FILE *file, const struct header *header, const struct ve
 			return false;
 		sum = crc32c(sum, some, count * sizeof(*some));
 		for (size_t i = 0; i < count; i++)
-			if (get_le16(some[i]))
+			if (get_le16(some[i])) {
 				verify->generation[at + i] = get_le16(some[i]);
+				*any = true;
+			}
 	}
 	return fread(&crc, 1, sizeof(crc), file) == sizeof(crc) && get_le32(crc) == sum &&
 	       fgetc(file) == EOF;
@@ -92,6 +95,7 @@ int load_state_read(struct verify *verify, bool blocks, const char *path, struct
 {
 	FILE *file = report_reopen(path, diag);
 	struct header header;
+	bool any = false;
 	int err = 0;
 
 	if (!file)
@@ -101,10 +105,12 @@ int load_state_read(struct verify *verify, bool blocks, const char *path, struct
 	if (!err && blocks)
 		err = load_verify_init(
 			verify, verify->seed, verify->offset, verify->blocks, verify->bs, diag);
-	if (!err && blocks && !read_blocks(file, &header, verify)) {
-		load_verify_fini(verify);
+	if (!err && blocks && !read_blocks(file, &header, verify, &any))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "is damaged or incomplete");
-	}
+	else if (!err && blocks && !any)
+		err = diag_set(diag, DIAG_USAGE, EINVAL, "has no written block");
+	if (err)
+		load_verify_fini(verify);
 	fclose(file);
 	return err ? diag_ctx(diag, "%s", path) : 0;
 }

@@ -214,7 +214,9 @@ void load_report_text(struct out *out, const struct load_report *report)
 			per_second((double)figures->requests, result),
 			figure_text(per_second((double)figures->bytes, result), FIGURE_RATE, rate),
 			figures->requests, figures->requests == 1 ? "" : "s");
-		print_latency(out, report->load.rate > 0 ? "from the scheduled start: " : "",
+		print_latency(out,
+			report->load.rate > 0 && kind != LOAD_FLUSH ? "from the scheduled start: "
+								    : "",
 			&figures->latency);
 		if (figures->service.total)
 			print_latency(out, "from the submission: ", &figures->service);

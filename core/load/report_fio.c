@@ -40,8 +40,7 @@ static void put_stats(struct out *out, const char *key, const struct stats *stat
 	out_end(out);
 }
 
-static void put_samples(
-	struct out *out, const struct load_figures *figures, uint32_t bs, double all)
+static void put_samples(struct out *out, const struct load_figures *figures, double bs, double all)
 {
 	const struct load_samples *iops = &figures->iops;
 	double n = iops->count, mean = n > 0 ? iops->sum / n : 0,
@@ -84,7 +83,7 @@ static void put_kind(struct out *out, const char *key, const struct load_figures
 	put_stats(out, "clat_ns", figures->service.total ? &figures->service : &figures->latency,
 		true);
 	put_stats(out, "lat_ns", &figures->latency, false);
-	put_samples(out, figures, report->load.bs,
+	put_samples(out, figures, load_mean_size(&report->load),
 		(double)(result->kind[LOAD_READ].bytes + result->kind[LOAD_WRITE].bytes));
 	out_end(out);
 }

@@ -265,6 +265,8 @@ void matrix_report_json(struct out *out, const struct matrix *matrix)
 
 	out_text(out, "rw", NULL, "%s", matrix->opt.rw);
 	out_u64(out, "numjobs", NULL, load->jobs);
+	if (load->flush_every)
+		out_u64(out, "fsync", NULL, load->flush_every);
 	out_u64(out, "rounds", NULL, matrix->opt.rounds);
 	out_real(out, "runtime_seconds", NULL, load->runtime_ms / 1000., 3);
 	out_u64(out, "offset_bytes", NULL, load->offset);

@@ -40,7 +40,7 @@ bool stats_resolves(const struct stats *stats, double percent)
 
 double stats_mean(const struct stats *stats)
 {
-	return stats->total ? (double)stats->sum / (double)stats->total : 0;
+	return stats->total ? stats->sum / (double)stats->total : 0;
 }
 
 /* Newton's method, because the program is not linked with libm. */

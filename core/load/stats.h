@@ -34,7 +34,7 @@ static inline void stats_add_many(struct stats *stats, uint64_t ns, uint64_t cou
 	if (ns > stats->max)
 		stats->max = ns;
 	stats->total += count;
-	stats->sum += ns * count;
+	stats->sum += (double)ns * (double)count;
 	stats->squares += (double)ns * (double)ns * (double)count;
 	stats->count[stats_bucket(ns)] += count;
 }

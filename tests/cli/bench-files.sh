@@ -13,6 +13,7 @@ mkfifo fifo
 for o in --hgrm --log; do
 	error 2 usage ./disk 'disk.to.measure' "${b[@]}" disk $o ./disk
 	error 2 usage link 'disk.to.measure' "${b[@]}" "file:$PWD/disk" $o link
+	error 2 usage disk 'disk.to.measure' "${b[@]}" "FILE:disk?ro=1" $o disk
 	error 1 no-device fifo create "${b[@]}" disk $o fifo
 	error 1 io /dev/full 'no.space' "${b[@]}" --size 4M ram:4M $o /dev/full
 	error 1 not-found "''" create "${b[@]}" disk $o ''
@@ -23,8 +24,9 @@ for o in --csv --svg; do
 	error 1 no-device fifo create "${m[@]}" ram:1M $o fifo
 done
 error 2 usage ./disk 'disk.to.measure' "${b[@]}" disk --rw write --verify --verify-state ./disk
-error 2 usage fifo regular "${b[@]}" disk --verify-only fifo
+error 2 usage fifo regular "$RDMASTOR" bench disk --verify-only fifo
 error 2 usage fifo regular "${m[@]}" ram:1M --baseline fifo
+error 2 usage '' 'two.results x' "${b[@]}" disk --log x --hgrm x
 same "the disk" "$(sha256sum <disk)" "$sum"
 exec 3<>fifo # a reader
 "${b[@]}" disk --hgrm fifo >out 2>err || die "a FIFO with a reader: $(cat err)"

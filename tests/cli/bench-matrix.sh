@@ -120,7 +120,7 @@ error 2 usage base.json '--numjobs 1' "${m[@]}" disk.img --numjobs 2 --baseline 
 error 2 usage base.json '--offset 0' "${m[@]}" disk.img --offset 1M --baseline base.json
 error 2 usage '' '--baseline rate' "${m[@]}" disk.img --rate-iops 9 --baseline base.json
 error 2 usage '' '--fail-slower 5 --rounds' "${m[@]}" disk.img --rounds 4 --baseline base.json --fail-slower 5
-error 2 usage '' '--csv --svg' "${m[@]}" disk.img --csv x --svg x
+error 2 usage '' 'two.results x' "${m[@]}" disk.img --csv x --svg x
 echo time,name >other.csv
 error 2 usage other.csv heading "${m[@]}" disk.img --csv other.csv
 error 2 usage ram:512.* '512 --bs 4096' "${m[@]}" ram:1M ram:512
@@ -154,7 +154,7 @@ error 2 usage '' '--iodepth \b1\b twice' "${u[@]}" disk.img --iodepth 1,1
 error 2 usage '' '--rwmixread 0.to.100' "${u[@]}" disk.img --rw randrw --rwmixread 50,101
 error 2 usage '' '--rounds 1.to.99' "${u[@]}" disk.img --rounds 100
 error 2 usage disk.img '--bs 512' "${u[@]}" disk.img --bs 4K,1000
-error 2 usage '' '9 8 --svg' "${u[@]}" ram:1M{,,,,,,,,} --svg x.svg
+error 2 usage '' '10 9 --svg' "${u[@]}" ram:1M{,,,,,,,,,} --svg x.svg
 error 2 usage '' '17 16' "${u[@]}" ram:1M{,,,,,,,,,,,,,,,,}
 error 1 not-found none/x.svg create "${u[@]}" disk.img --svg none/x.svg
 error 1 not-found none/x.csv create "${u[@]}" disk.img --csv none/x.csv
@@ -166,6 +166,13 @@ done
 error 2 usage '' '--rwmixread --matrix' "${b[@]}" --rw randrw --rwmixread 1,2
 for option in rounds csv svg baseline; do error 2 usage '' "--$option --matrix" "${b[@]}" --$option 9; done
 error 2 usage '' 'disk.img --matrix' "${b[@]}" disk.img
+
+# trims with flushes, which an earlier measurement must have had as well
+t=("$RDMASTOR" bench --matrix --rounds 1 --runtime 500ms --iodepth 1 --rw randtrim ram:1M)
+"${t[@]}" --fsync 4 --json >flushed.json 2>err || die "$(cat err)"
+valid flushed.json
+jq -e '.fsync == 4 and all(.rows[]; .total | .trim.requests > 0 and has("flushes"))' flushed.json >/dev/null || die "$(cat flushed.json)"
+error 2 usage flushed.json fsync "${t[@]}" --baseline flushed.json
 
 # --dry-run says how much would be measured
 "${u[@]}" disk.img "$URI" --bs 4K --dry-run --json >out 2>err || die "$(cat err)"

@@ -524,6 +524,19 @@ Test(load_disk, every_scheduled_start_is_counted, .init = begin, .fini = end)
 	cr_assert_geq(result->seconds, 0.2);
 }
 
+Test(load_disk, only_planned_starts_are_counted, .init = begin, .fini = end)
+{
+	disk->pace_ns = 20 * MSEC;
+	opt.depth = 1;
+	opt.bytes = 30 * 4096;
+	opt.runtime_ms = 200;
+	opt.rate = 1000;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert_eq(ios(LOAD_READ) + result->unstarted, 30);
+	cr_assert_eq(result->kind[LOAD_READ].latency.total, 30);
+	cr_assert_gt(result->unstarted, 0);
+}
+
 Test(load_disk, rate_can_be_stopped_between_starts, .init = begin, .fini = end)
 {
 	int stop = 1;

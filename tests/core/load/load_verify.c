@@ -142,6 +142,10 @@ Test(load_verify, a_state_that_is_damaged_is_refused, .init = begin, .fini = end
 		cr_assert_eq(load_state_read(&read_back, true, path, &why), -EINVAL, "%zd", i);
 		diag_says(&why, DIAG_USAGE, path, "");
 	}
+	memset(verify.generation, 0, 200);
+	cr_assert_eq(load_state_write(&verify, path, &why), 0, "%s", why.text);
+	cr_assert_eq(load_state_read(&read_back, true, path, &why), -EINVAL);
+	diag_says(&why, DIAG_USAGE, path, "no_written_block");
 	close(fd);
 	unlink(path);
 	cr_assert_eq(load_state_read(&read_back, false, path, &why), -ENOENT);
