@@ -20,7 +20,7 @@ serve disk --nvmf --tcp 127.0.0.1:0
 "$RDMASTOR" bench "$TCP" --verify-only state --json >check.out 2>check.err || die "status $?: $(cat check.err)"
 valid check.out
 jq -e '.verified_bytes > 0 and .write.requests == 0' check.out >/dev/null || die "$(cat check.out)"
-"$RDMASTOR" bench "$TCP" --verify-only state 2>check.err | grep -q 'verify .* of 8 MiB: as written' || die "$(cat check.err)"
+"$RDMASTOR" bench "$TCP" --verify-only state --numjobs 3 --iodepth 4 2>check.err | grep -q 'verify .* of 8 MiB: as written' || die "$(cat check.err)"
 stop
 dd if=/dev/zero of=disk bs=1M seek=2 count=4 conv=notrunc status=none
 error 1 mismatch disk 'written.blocks.are.wrong zeroes' "$RDMASTOR" bench --verify-only state disk
