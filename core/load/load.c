@@ -378,7 +378,7 @@ int load_run(struct load *load, const struct load_kind_ops *kind)
 	*load->result = (struct load_result){ .run_delay = -1, .steal = -1 };
 	load->kind = kind;
 	err = open_jobs(load);
-	if (err == -EINTR) { /* stopped while it connected */
+	if (err == -EINTR && load->opt->stop && *load->opt->stop) { /* while it connected */
 		load->result->stopped = true;
 		*load->diag = (struct diag){ 0 };
 		err = 0;

@@ -439,7 +439,10 @@ static int connect_and_measure(struct client *client)
 		client->end.ep = NULL;
 		return err;
 	}
-	loop_wait(client->loop, &client->up, 0);
+	if (!loop_wait_until(client->loop, &client->up, conf->stop)) {
+		client->err = -EINTR;
+		client->done = 1;
+	}
 	if (!client->done)
 		measure(client);
 	err = client->err;

@@ -24,30 +24,3 @@ rc=$?
 valid out
 jq -e '.read.requests > 0 and (.error | .code == "timeout" and (.text | contains("2 s")))' out >/dev/null ||
 	die "$(cat out)"
-
-# while it connects, to a server whose queue is full
-python3 - >port <<'END' &
-import socket, sys, time
-server = socket.socket()
-server.bind(("127.0.0.1", 0))
-server.listen(0)
-waiting = [socket.socket() for _ in range(4)]
-for one in waiting:
-    one.setblocking(False)
-    one.connect_ex(server.getsockname())
-print(server.getsockname()[1], flush=True)
-time.sleep(3600)
-END
-full=$!
-end_full() { kill -KILL "$full" 2>/dev/null || true; }
-cleanup_fn end_full
-wait_until test -s port
-"$RDMASTOR" bench --tcp --timeout 0 "127.0.0.1:$(cat port)" --json >out 2>err &
-job=$!
-wait_running "$job" sh -c "ls -l /proc/$job/fd | grep -c socket: | grep -qx '[1-9]*'"
-kill -s INT "$job"
-rc=0
-wait "$job" || rc=$?
-[ $rc = 3 ] || die "connecting: status $rc: $(cat err)"
-valid out
-jq -e '.interrupted and .read.requests == 0' out >/dev/null || die "connecting: $(cat out)"

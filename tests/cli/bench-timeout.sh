@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# --timeout bounds the attempt to connect of --tcp and --rdma, and 0 means no limit: a server that does not accept.
+# --timeout bounds the attempt to connect of --tcp and --rdma, and 0 means no limit: a server that does not accept. A signal ends it.
 . "$(dirname "$0")/lib.sh"
 requires jq python3
 end() { kill -KILL "$@" 2>/dev/null; }
@@ -32,3 +32,9 @@ ms=$((($(date +%s%N) - start) / 1000000))
 [ $ms -gt 1900 ] || die "two of 1 s took $ms ms"
 sleep 4.5
 for pid in "${pids[@]}"; do kill -0 "$pid" || die "one has given up: $(cat out.*)"; done
+for pid in "${pids[@]}"; do
+	kill "$pid"
+	rc=0
+	wait "$pid" || rc=$?
+	same 'status of one that was interrupted while it connected' "$rc" 3
+done

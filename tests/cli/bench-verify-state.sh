@@ -5,7 +5,7 @@
 requires jq
 truncate -s 8M disk
 serve disk --nvmf --tcp 127.0.0.1:0
-"$RDMASTOR" bench "$TCP" --rw randwrite --iodepth 8 --runtime 3600 --on-loss fail-fast --verify --verify-state state --json >load.out 2>load.err &
+"$RDMASTOR" bench "$TCP" --rw randwrite --iodepth 8 --runtime 3600 --on-loss fail-fast --verify --verify-state state --log log --json >load.out 2>load.err &
 load=$!
 wait_until under_load "$SERVER"
 kill -KILL "$SERVER"
@@ -14,6 +14,7 @@ rc=0
 wait "$load" || rc=$?
 same "status" "$rc" 1
 valid load.out
+[ -s log ] || die 'no log of a load that failed'
 jq -e '.error.object | startswith("nvme+tcp://")' load.out >/dev/null || die "$(cat load.out)"
 
 serve disk --nvmf --tcp 127.0.0.1:0
