@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The choice of backend: what each is asked for and when, and what the owner hears of it. */
-/* Link: core/net/ep.o */
+/* Link: leap core/net/ep.o */
 #include "ep_rig.h"
 #include "says.h"
 #include "wire/mad.h"
