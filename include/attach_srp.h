@@ -62,7 +62,7 @@ struct attach_srp {
 	unsigned old_host_count;
 	bool logging_in;
 	bool removal_pending; /* an old connection is still being removed */
-	uint64_t since, removal_deadline;
+	uint64_t since, refused_since, removal_deadline; /* refused_since 0: not refused */
 };
 extern const struct attach_proto attach_srp_row;
 /* Return true if find() must query the target: for the GID of a LID, or for the service ID. */

@@ -11,6 +11,8 @@
 #define LOGIN_MS        3600000 /* without a limit */
 #define REMOVAL_MS      60000   /* of an old connection, without a limit */
 #define RETRY_MS        20
+#define FORGET_MS       1000 /* the kernel forgets a target after removing its host */
+#define REPEAT_MS       200  /* to find out whether it has */
 #define TMO_MS          5000 /* a reconnect attempt holds the port's mutex */
 #define REMOVAL_POLL_MS 10   /* the kernel removes hosts in the background */
 #define GRACE_MS        500  /* for an interrupted write to return */
@@ -171,7 +173,7 @@ static int set_removal_pending(struct attach_srp *srp)
 /* The kernel reports that the target is connected: find the host. It compares identifier extension,
  * GUID, initiator extension and, over RDMA/CM, the address. -EAGAIN: no host is visible, as the
  * kernel forgets a target some time after removing its host. */
-static int find_existing(struct attach_srp *srp)
+static int find_existing(struct attach_srp *srp, unsigned *fitting)
 {
 	struct attach *attach = &srp->attach;
 	unsigned fit = 0, other = 0, count;
@@ -186,10 +188,7 @@ static int find_existing(struct attach_srp *srp)
 			srp->host = list[i];
 	}
 	free(list);
-	if (fit > 1)
-		attach_note(attach,
-			"%u connections lead to this controller at unknown addresses: using %s",
-			fit, srp->host.host);
+	*fitting = fit;
 	if (fit)
 		return 0;
 	if (!other)
@@ -282,11 +281,33 @@ static int set_timeout(struct attach_srp *srp)
 
 static void log_in_again(struct loop_timer *);
 
+/* The kernel has refused to connect the target a second time. sysfs does not tell the initiator
+ * extension of a host: the one that find_existing() found may have another, while the connection
+ * that the kernel means is being removed and has no host any more. Return true if the login is
+ * tried again. */
+static bool wait_for_removal(struct attach_srp *srp, int found)
+{
+	uint64_t now = loop_clock(), limit;
+
+	if (!srp->refused_since)
+		srp->refused_since = now;
+	limit = srp->removal_deadline > now ? srp->removal_deadline - srp->refused_since : 0;
+	if (found != -EAGAIN) /* what is connected needs time, too */
+		limit = limit / 2 < FORGET_MS * MSEC ? limit / 2 : FORGET_MS * MSEC;
+	if (srp->no_removal_wait || now >= srp->refused_since + limit)
+		return false;
+	srp->timer.fire = log_in_again;
+	loop_timer_set(srp->attach.loop, &srp->timer,
+		now + (found == -EAGAIN ? RETRY_MS : REPEAT_MS) * MSEC);
+	return true;
+}
+
 static void logged_in(struct child_call *call)
 {
 	struct attach_srp *srp = container_of(call, struct attach_srp, login);
 	struct attach *attach = &srp->attach;
 	int err = call->err;
+	unsigned fitting = 0;
 	char log[2048];
 
 	end_login(srp);
@@ -303,14 +324,15 @@ static void logged_in(struct child_call *call)
 		attach_answered(attach); /* what it waits for is not this address */
 		attach->made = false;    /* the new host is another program's */
 		attach->what[0] = 0;
-		err = find_existing(srp);
-		srp->existed = !err;
-		if (err == -EAGAIN && !srp->no_removal_wait &&
-			loop_clock() < srp->removal_deadline) {
-			srp->timer.fire = log_in_again;
-			loop_timer_set(attach->loop, &srp->timer, loop_clock() + RETRY_MS * MSEC);
+		err = find_existing(srp, &fitting);
+		if (wait_for_removal(srp, err))
 			return;
-		}
+		srp->existed = !err;
+		if (fitting > 1)
+			attach_note(attach,
+				"%u connections lead to this controller at unknown addresses: "
+				"using %s",
+				fitting, srp->host.host);
 	} else if (err) {
 		err = kernel_srp_add_why(-err, log, &attach->why);
 	} else if (!attach->made) {
@@ -405,6 +427,7 @@ static void srp_connect(struct attach *attach)
 	struct attach_srp *srp = srp_of(attach);
 
 	srp->removal_pending = false;
+	srp->refused_since = 0;
 	srp->removal_deadline =
 		attach->attempt_until ? attach->attempt_until : loop_clock() + REMOVAL_MS * MSEC;
 	if (srp->params)

@@ -58,7 +58,7 @@ static char notes[1000];
 static struct kernel {
 	bool on, hangs;
 	int gives;
-	unsigned makes, logins;
+	unsigned makes, logins, forgets_after; /* that many logins: the next makes a host, too */
 	uint32_t timeout_ms;
 	char dead[24], dests[80]; /* an address without a route; those of all logins */
 	/* of several targets: the last digits of their id_ext, in the order of their logins */
@@ -98,6 +98,10 @@ int __wrap_kernel_srp_add(int root, const struct srp_local *local, const char *l
 		"%s ", strstr(line, "dest=") + 5);
 	if (kernel.dead[0] && strstr(line, kernel.dead))
 		return -EHOSTUNREACH;
+	if (kernel.logins <= kernel.forgets_after)
+		return kernel.gives;
+	if (kernel.forgets_after)
+		kernel.gives = 0;
 	if (kernel.makes)
 		host(kernel.makes, "mlx5_0\n");
 	while (kernel.hangs)
@@ -550,6 +554,24 @@ Test(srp, a_connection_that_exists)
 	diag_says(why, DIAG_BUSY, NULL, "path");
 	text_says(why->hint, "initiator_ext");
 	content(PORT "delete", "");
+}
+
+/* Two initiators of a target were disconnected and the first one connected again. The kernel still
+ * knows the other, whose host is gone, and tells no initiator extension of the one that is left. */
+Test(srp, a_connection_of_another_initiator_is_not_taken)
+{
+	kernel.on = true;
+	kernel.gives = -EEXIST;
+	kernel.forgets_after = 3;
+	kernel.makes = 6;
+	host(5, "mlx5_0\n");
+	disk();
+	tree_file(&tree, "dev/sda", "");
+	prepare(5000);
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert_eq(kernel.logins, 4);
+	cr_assert(!srp.existed);
+	cr_assert_str_eq(srp.host.host, "host6");
 }
 
 /* What is connected, by its name alone. */
