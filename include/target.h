@@ -382,7 +382,8 @@ void target_cmd_worked(struct target_cmd *, uint32_t status);
 /* End the command with a reply; drop it if the connection is closing. */
 void target_cmd_finish(struct target_cmd *, uint32_t status);
 /* Cancel a command: one that waits for a buffer ends with that status, a read that the disk only
- * holds with the one of -ECANCELED. False: not cancelled. */
+ * holds with the one of -ECANCELED. False: not cancelled; if it changes blocks at the disk, later
+ * requests of its client wait for it (BDEV_CLIENT), as that may take it for cancelled. */
 bool target_cmd_abort(struct target_cmd *, uint32_t status);
 /* Submit no further requests of the command, as another host knows that it has ended. Later
  * requests of all hosts wait for its request at the disk (BDEV_ALL). It ends with the status of

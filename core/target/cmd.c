@@ -257,22 +257,6 @@ void target_cmd_requeue(struct target_cmd *cmd, void (*then)(struct target_cmd *
 		cmd->state = TARGET_CMD_WAIT_BUFFER;
 }
 
-/* At a disk, cancel only reads: a write whose path was lost may still be executed. */
-bool target_cmd_abort(struct target_cmd *cmd, uint32_t status)
-{
-	struct split *split = &cmd->split;
-
-	if (target_conn_is_closing(cmd->conn))
-		return false;
-	if (cmd->state == TARGET_CMD_WORK)
-		return split->lane && split->kind == IO_READ &&
-		       bdev_cancel(split->lane, &split->io);
-	if (cmd->state != TARGET_CMD_WAIT_BUFFER)
-		return false;
-	target_cmd_finish(cmd, status);
-	return true;
-}
-
 static void io_done(struct split *split)
 {
 	struct target_cmd *cmd = container_of(split, struct target_cmd, split);

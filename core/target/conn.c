@@ -106,6 +106,23 @@ static void abandon(struct target_cmd *cmd, enum bdev_order order)
 		make_orphan(cmd, order, io->off, io->len);
 }
 
+/* At a disk, cancel only reads: a write whose path was lost may still be executed. */
+bool target_cmd_abort(struct target_cmd *cmd, uint32_t status)
+{
+	struct split *split = &cmd->split;
+
+	if (target_conn_is_closing(cmd->conn))
+		return false;
+	if (cmd->state == TARGET_CMD_WAIT_BUFFER) {
+		target_cmd_finish(cmd, status);
+		return true;
+	}
+	if (cmd->state == TARGET_CMD_WORK && split->lane && split->kind == IO_READ)
+		return bdev_cancel(split->lane, &split->io);
+	make_orphan(cmd, BDEV_CLIENT, cmd->changes_off, cmd->changes_len);
+	return false;
+}
+
 void target_cmd_stop(struct target_cmd *cmd)
 {
 	abandon(cmd, BDEV_ALL);

@@ -48,13 +48,18 @@ static uint32_t abort_it(uint16_t qid, uint16_t cid)
 	return UINT32_MAX;
 }
 
-static void submit(uint8_t opcode, uint16_t cid, uint32_t blocks)
+static void submit_to(struct ep *ep, uint8_t opcode, uint16_t cid, uint64_t lba, uint32_t blocks)
 {
-	struct nvme_sqe sqe = capsules_rw(opcode, 0, blocks);
+	struct nvme_sqe sqe = capsules_rw(opcode, lba, blocks);
 
 	sqe.cid = put_le16(cid);
-	cr_assert(ep_pair_deliver(io, &sqe, sizeof(sqe)));
+	cr_assert(ep_pair_deliver(ep, &sqe, sizeof(sqe)));
 	capsules_settle();
+}
+
+static void submit(uint8_t opcode, uint16_t cid, uint32_t blocks)
+{
+	submit_to(io, opcode, cid, 0, blocks);
 }
 
 /* Abort ends commands that wait for a buffer and a read at the disk. A write at the disk and all
@@ -104,6 +109,37 @@ Test(nvme_serve_admin, abort)
 	backing->hold = false;
 	cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 3, 8)), 0);
 	cr_assert_eq(ep_pair_receives(io), DEPTH);
+	capsules_end();
+}
+
+/* The host does not wait for a write that could not be aborted: it writes the same blocks again by
+ * another queue, whose requests the disk may execute first. */
+Test(nvme_serve_admin, a_write_again_after_an_abort)
+{
+	int never = 0;
+	struct ep *second;
+	unsigned at_disk;
+
+	capsules_begin_live();
+	second = capsules_call(2, DEPTH);
+	cr_assert_eq(capsules_connect_to(second, 2, 1, NQN, DEPTH - 1), 0);
+	backing->hold = true;
+	replies = 0;
+	submit(NVME_IO_WRITE, 100, 8);
+	at_disk = backing->submitted;
+	cr_assert_eq(abort_it(1, 100), 1);
+	submit_to(second, NVME_IO_WRITE, 101, 4, 8);
+	cr_assert_eq(backing->submitted, at_disk, "it overtakes the write before it");
+	submit_to(second, NVME_IO_WRITE, 102, 8, 8);
+	cr_assert_eq(backing->submitted, at_disk + 1, "other blocks do not wait");
+	replies = 0;
+	backing->hold = false;
+	submit_to(second, NVME_IO_FLUSH, 103, 0, 1);
+	loop_wait(loop, &never, loop_clock() + 10 * MSEC);
+	cr_assert_eq(status_of(100), 0);
+	cr_assert_eq(status_of(101), 0);
+	cr_assert_eq(status_of(102), 0);
+	cr_assert_eq(backing->submitted, at_disk + 3, "with the flush");
 	capsules_end();
 }
 
