@@ -36,7 +36,7 @@ static int check_words(struct bench *bench)
 		{ "--time-based", opts->time_based },
 		{ "--name", strcmp(opts->name, bench->call->applet->name) } };
 	unsigned disks = bench->call->operands;
-	unsigned most = opts->all ? 1 : opts->svg ? MATRIX_PICTURED : MATRIX_DISKS;
+	unsigned most = opts->all ? 1 : MATRIX_DISKS;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (others[i].on)
@@ -55,9 +55,7 @@ static int check_words(struct bench *bench)
 	if (disks > most)
 		return diag_set(bench->call->diag, DIAG_USAGE, E2BIG,
 			"%u disks: at most %u with --matrix%s", disks, most,
-			opts->all   ? " --all"
-			: opts->svg ? " --svg"
-				    : "");
+			opts->all ? " --all" : "");
 	return 0;
 }
 

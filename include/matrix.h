@@ -6,12 +6,11 @@
 #include "load.h"
 #include <sys/types.h>
 
-#define MATRIX_DISKS    16
-#define MATRIX_LIST     16 /* values of a list */
-#define MATRIX_CELLS    256
-#define MATRIX_ROUNDS   99
-#define MATRIX_VERDICT  5 /* rounds that a verdict needs */
-#define MATRIX_PICTURED 9 /* disks of a picture */
+#define MATRIX_DISKS   16
+#define MATRIX_LIST    16 /* values of a list */
+#define MATRIX_CELLS   256
+#define MATRIX_ROUNDS  99
+#define MATRIX_VERDICT 5 /* rounds that a verdict needs */
 
 struct matrix_list {
 	uint32_t value[MATRIX_LIST];
@@ -115,8 +114,8 @@ void matrix_report_json(struct out *, const struct matrix *);
 int matrix_check_csv(const char *path, struct diag *);
 /* Append a line per load, after a heading if the file is empty. */
 int matrix_report_csv(const char *path, const struct matrix *, struct diag *);
-/* Draw a picture per block size and share of reads, of at most MATRIX_PICTURED disks. If there are
- * several, their names have the combination in them, "path-64K-r70.svg". Calls wrote() for each. */
+/* Draw a picture per block size and share of reads. If there are several, their names have the
+ * combination in them, "path-64K-r70.svg". Calls wrote() for each. */
 int matrix_report_svg(const char *path, const struct matrix *,
 	void (*wrote)(const char *path, void *arg), void *arg, struct diag *);
 

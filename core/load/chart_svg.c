@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Draw line charts as SVG: one hue from dark to light, a marker and dashes per series, names at the
- * ends of lines, the data in attributes. */
+/* Draw line charts as SVG: a hue from dark to light, then another one; a marker and dashes per
+ * series, names at the ends of lines, the data in attributes. */
 #include "chart_axis.h"
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,13 @@ static const struct {
 	{ "#08244f", "1 3", 0, 4.8, "l4.6-8h-9.2z", true },
 	{ "#4a86c5", "9 3 2 3 2 3", 0, -5.2, "l5.2 5.2-5.2 5.2-5.2-5.2z", true },
 	{ "#1c5596", "4 2 1 2", 0, 4.8, "l4.6-8h-9.2z", false },
+	{ "#6b2c00", "none", -3.6, -4.6, "l8 4.6-8 4.6z", false },
+	{ "#d07a20", "7 3", -3.6, -4.6, "l8 4.6-8 4.6z", true },
+	{ "#98480c", "2 2.5", 3.6, -4.6, "l-8 4.6 8 4.6z", false },
+	{ "#d98c3c", "9 3 2 3", 3.6, -4.6, "l-8 4.6 8 4.6z", true },
+	{ "#7f3808", "12 4", 0, -4.8, "l4.6 8h-9.2z", true },
+	{ "#b8651a", "1 3", -4.5, 0, "h9m-4.5-4.5v9", false },
+	{ "#6b2c00", "9 3 2 3 2 3", -3.6, -3.6, "l7.2 7.2m0-7.2l-7.2 7.2", false },
 };
 
 /* Write text for XML, without what XML and terminals don't allow. If it is longer than `most`

@@ -13,7 +13,7 @@
 
 #define DEPTHS 3 /* charts over queue depth: throughput, latency, one over the other */
 
-_Static_assert(MATRIX_PICTURED == CHART_SERIES, "");
+_Static_assert(MATRIX_DISKS == CHART_SERIES, "");
 
 struct picture {
 	const struct matrix *matrix;
@@ -90,7 +90,7 @@ static void draw(struct picture *picture, FILE *to)
 	unsigned count = 0;
 
 	for (unsigned disk = 0; disk < matrix->disks; disk++)
-		if (matrix_row(matrix, picture->first, disk)->loads && count < CHART_SERIES) {
+		if (matrix_row(matrix, picture->first, disk)->loads) {
 			add_depths(picture, disk, count);
 			add_cdf(picture, disk, count++);
 		}

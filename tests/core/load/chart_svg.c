@@ -35,7 +35,9 @@ static void fill(unsigned nth, const char *name, unsigned points, double start, 
 }
 
 static const char *const names[CHART_SERIES] = { "NVMe/RDMA", "NVMe/TCP", "iSER", "iSCSI", "SRP",
-	"NBD", "NBD over unix", "RDMA", "nvme+tcp://[2001:db8::1]/nqn.2024-01.com.example:disk1" };
+	"NBD", "NBD over unix", "RDMA", "nvme+tcp://[2001:db8::1]/nqn.2024-01.com.example:disk1",
+	"kernel NVMe/TCP", "kernel NVMe/RDMA", "kernel iSCSI", "kernel iSER", "kernel SRP", "ublk",
+	"kernel NBD" };
 
 static void fill_all(double step, double factor)
 {
@@ -251,8 +253,10 @@ Test(chart_svg, it_stays_small)
 	draw("4 KiB random reads", "7 rounds", 1);
 	cr_assert_lt(svg_len, 5000);
 	fill_all(100, 1.4);
+	chart.count = 9;
 	draw("4 KiB random reads", "7 rounds", 1);
 	cr_assert_lt(svg_len, 14000);
+	chart.count = CHART_SERIES;
 	draw("4 KiB random reads", "7 rounds", 4);
 	check_xml(svg);
 	cr_assert_not_null(strstr(svg, "viewBox=\"0 0 800 1552\""));
