@@ -17,7 +17,7 @@ struct bench_options {
 	uint32_t runtime_ms, iters, rounds, fail_slower, fsync; /* 0: not given */
 	uint32_t numjobs, poll_us, ramp_ms;
 	uint64_t size, offset, rate, rate_iops; /* size, rates: 0: not given */
-	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping, matrix, all;
+	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping, matrix, all, kernel;
 };
 
 struct bench {

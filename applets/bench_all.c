@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* bench --matrix --all: serve one disk by every protocol, in processes of their own. */
-#include "applet_run.h"
-#include "bench_matrix.h"
+#include "bench_kernel.h"
 #include "disk_open.h"
 #include "kernel_rdma.h"
 #include <arpa/inet.h>
@@ -15,20 +14,13 @@
 #include <unistd.h>
 
 #define READY_MS   20000
-#define POLL_MS    10
-#define WORDS      24
 #define FOLDER_MAX 80 /* an address of a unix socket has 108 bytes */
 
 enum { SERVE, EXPORT, LISTEN, SERVERS };
 
-struct server {
-	struct applet_run run; /* first member */
-	char *word[WORDS];
-	bool ended;
-};
-
 struct bench_servers {
-	struct server server[SERVERS];
+	struct bench_child server[SERVERS];
+	struct bench_kernel *kernel; /* NULL without --kernel */
 	char folder[100], socket[112], rdma[80];
 };
 
@@ -36,28 +28,6 @@ struct bench_servers {
 static const char *const row_order[] = {
 	"nvme+tcp:", "nvme+rdma:", "iscsi:", "iser:", "srp+cm:", "nbd+unix:", "nbd:"
 };
-
-/* A process group of its own: ^C is for the measurement. */
-static int run_server(int argc, char **argv)
-{
-	setpgid(0, 0);
-	return applet_exec(argc, argv);
-}
-
-static void ended(struct applet_run *run)
-{
-	container_of(run, struct server, run)->ended = true;
-}
-
-static void add_words(struct server *server, const char *const *word)
-{
-	unsigned count = 0;
-
-	while (server->word[count])
-		count++;
-	for (; *word && count < WORDS - 1; word++)
-		server->word[count++] = (char *)*word;
-}
 
 /* Find an address of a network interface that has an RDMA device. */
 static bool find_verbs(char *host, size_t len)
@@ -91,7 +61,7 @@ static bool find_verbs(char *host, size_t len)
 static void set_words(
 	struct bench_servers *servers, const char *disk, bool write, const char *on_loss)
 {
-	struct server *server = servers->server;
+	struct bench_child *server = servers->server;
 	static const char tcp[] = "127.0.0.1:0";
 	const char *mode = write ? "--force" : "--ro";
 	char host[INET6_ADDRSTRLEN];
@@ -100,43 +70,36 @@ static void set_words(
 	if (disk_root(NULL) >= 0 && !kernel_rdma_ready(disk_root(NULL), &(struct diag){ 0 }) &&
 		find_verbs(host, sizeof(host)))
 		snprintf(servers->rdma, sizeof(servers->rdma), "%s:0?rdma=verbs", host);
-	add_words(&server[SERVE],
+	bench_child_add(&server[SERVE],
 		(const char *const[]){ "serve", disk, mode, "--json", "--quiet", "--nvmf", "--tcp",
 			tcp, "--rdma", servers->rdma, "--iscsi", "--tcp", tcp, "--rdma",
 			servers->rdma, "--srp", "--rdma", servers->rdma, NULL });
-	add_words(&server[EXPORT], (const char *const[]){ "export", disk, mode, "--json", "--quiet",
-					   "--nbd", servers->socket, "--nbd", tcp, NULL });
-	add_words(&server[LISTEN], (const char *const[]){ "bench", "--listen", servers->rdma,
-					   "--tcp", "--rdma", "--json", "--quiet", NULL });
+	bench_child_add(
+		&server[EXPORT], (const char *const[]){ "export", disk, mode, "--json", "--quiet",
+					 "--nbd", servers->socket, "--nbd", tcp, NULL });
+	bench_child_add(&server[LISTEN], (const char *const[]){ "bench", "--listen", servers->rdma,
+						 "--tcp", "--rdma", "--json", "--quiet", NULL });
 	for (unsigned i = SERVE; on_loss && i <= EXPORT; i++)
-		add_words(&server[i], (const char *const[]){ "--on-loss", on_loss, NULL });
+		bench_child_add(&server[i], (const char *const[]){ "--on-loss", on_loss, NULL });
 }
 
-/* Wait until all servers are ready. */
-static int wait_ready(struct bench *bench, struct bench_servers *servers)
+/* Start the servers and wait until all are ready. */
+static int start_servers(struct bench *bench, struct bench_servers *servers)
 {
 	uint32_t limit = bench->opts->common.timeout_ms;
 	uint64_t until = loop_clock() + (limit > READY_MS ? limit : READY_MS) * MSEC;
+	int err = 0;
 
-	for (unsigned i = 0; i < SERVERS; i++) {
-		struct server *server = &servers->server[i];
+	for (unsigned i = 0; !err && i < 2 * SERVERS; i++) {
+		struct bench_child *server = &servers->server[i % SERVERS];
 
-		while (!server->ended && !applet_run_ready(&server->run)) {
-			loop_wait(
-				bench->task.loop, &bench->task.stop, loop_clock() + POLL_MS * MSEC);
-			if (bench->task.stop)
-				return -EINTR;
-			if (loop_clock() >= until)
-				return diag_set(bench->call->diag, DIAG_TIMEOUT, ETIMEDOUT,
-					"%s did not get ready", server->word[0]);
-		}
-		applet_run_error(&server->run, "error", &server->run.why);
-		if (server->run.why.err) {
+		server->run.messages = true;
+		err = i < SERVERS ? bench_child_start(bench, server)
+				  : bench_child_ready(bench, server, until);
+		if (err && err != -EINTR)
 			*bench->call->diag = server->run.why;
-			return -server->run.why.err;
-		}
 	}
-	return 0;
+	return err;
 }
 
 /* Open the disk before the servers do, which need --force, as both write to it: so its failure is
@@ -181,22 +144,11 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 			strstr(servers->rdma, "verbs") ? "host that can reach this one"
 						       : "user of this machine",
 			write ? "overwrite" : "read");
-	for (unsigned i = 0; i < SERVERS; i++) {
-		struct server *server = &servers->server[i];
-
-		server->ended = true;
-		server->run = (struct applet_run){ .loop = bench->task.loop,
-			.run = run_server,
-			.argv = server->word,
-			.messages = true,
-			.done = ended };
-		if (applet_run_start(&server->run)) {
-			*bench->call->diag = server->run.why;
-			return -bench->call->diag->err;
-		}
-		server->ended = false;
-	}
-	return wait_ready(bench, servers);
+	err = start_servers(bench, servers);
+	if (!err && bench->opts->kernel)
+		err = bench_kernel_start(
+			bench, disk, write ? "--force" : "--ro", servers->rdma, &servers->kernel);
+	return err;
 }
 
 struct found {
@@ -268,10 +220,11 @@ int bench_servers_sources(
 		applet_run_texts(&servers->server[EXPORT].run, "nbd_uris", "", add_uri, &found);
 	}
 	add_raw(sources, servers->server[LISTEN].run.call.pid);
+	bench_kernel_sources(servers->kernel, sources);
 	return set_addresses(servers, sources, diag);
 }
 
-void bench_servers_rehearse(struct bench_sources *sources)
+void bench_servers_rehearse(struct bench_sources *sources, bool kernel)
 {
 	const struct matrix_disk disk = sources->disk[0];
 
@@ -285,25 +238,25 @@ void bench_servers_rehearse(struct bench_sources *sources)
 		sources->disk[sources->count++].name = name;
 	}
 	add_raw(sources, 0);
+	if (kernel)
+		bench_kernel_rehearse(sources, &disk);
 }
 
-void bench_servers_stop(struct bench *bench, struct bench_servers *servers)
+int bench_servers_stop(struct bench *bench, struct bench_servers *servers)
 {
-	static const int never;
+	int rc;
 
 	if (!servers)
-		return;
+		return EXIT_DONE;
+	rc = bench_kernel_stop(bench, servers->kernel);
 	for (unsigned i = 0; i < SERVERS; i++)
-		if (servers->server[i].run.loop && !servers->server[i].ended)
-			applet_run_expire(&servers->server[i].run);
-	for (unsigned i = 0; i < SERVERS; i++) {
-		while (servers->server[i].run.loop && !servers->server[i].ended)
-			loop_wait(bench->task.loop, &never, loop_clock() + POLL_MS * MSEC);
-		applet_run_free(&servers->server[i].run);
-	}
+		bench_child_expire(&servers->server[i]);
+	for (unsigned i = 0; i < SERVERS; i++)
+		bench_child_free(bench, &servers->server[i]);
 	if (servers->folder[0]) {
 		unlink(servers->socket + strlen("unix:"));
 		rmdir(servers->folder);
 	}
 	free(servers);
+	return rc;
 }

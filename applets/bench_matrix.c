@@ -221,7 +221,7 @@ static int rehearse_all(struct bench *bench, struct bench_sources *sources, char
 	sources->uri[sources->count++] = disk;
 	rc = bench_open_sources(bench, sources, bench_writes(bench));
 	if (!rc) {
-		bench_servers_rehearse(sources);
+		bench_servers_rehearse(sources, bench->opts->kernel);
 		rc = measure(bench, sources);
 	}
 	sources->count = 1; /* the others are the same disk */
@@ -252,7 +252,8 @@ static int measure_all(struct bench *bench, struct bench_sources *sources)
 	if (!rc)
 		rc = measure(bench, sources);
 	bench_close_sources(sources);
-	bench_servers_stop(bench, servers);
+	if (bench_servers_stop(bench, servers) && rc == EXIT_DONE)
+		rc = EXIT_PARTLY;
 	return rc;
 }
 

@@ -25,6 +25,8 @@ struct bench_servers;
 int bench_servers_start(struct bench *, const char *disk, struct bench_servers **);
 /* Add the URIs of the servers, which live as long as they do, a socket and RDMA. */
 int bench_servers_sources(const struct bench_servers *, struct bench_sources *, struct diag *);
-/* Replace the only disk by itself under the name of each protocol, a socket and RDMA. */
-void bench_servers_rehearse(struct bench_sources *);
-void bench_servers_stop(struct bench *, struct bench_servers *);
+/* Replace the only disk by itself under the name of each protocol, a socket, RDMA, and each
+ * initiator of the kernel. */
+void bench_servers_rehearse(struct bench_sources *, bool kernel);
+/* Return EXIT_PARTLY, with a warning, if the kernel still has a disk; else 0. */
+int bench_servers_stop(struct bench *, struct bench_servers *);

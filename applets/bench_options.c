@@ -106,6 +106,15 @@ static int check_verify(struct bench *bench)
 	return other ? bench_usage(bench, "--verify-only and %s can't be combined", other) : 0;
 }
 
+static int require_root(struct bench *bench)
+{
+	if (!geteuid())
+		return 0;
+	diag_set(bench->call->diag, DIAG_PERMISSION, EPERM, "--kernel requires root");
+	diag_hint(bench->call->diag, "run as root; without --kernel no privileges are needed");
+	return -EPERM;
+}
+
 static int check_words(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
@@ -117,10 +126,13 @@ static int check_words(struct bench *bench)
 			     : opts->svg    ? "svg"
 			     : opts->rounds ? "rounds"
 			     : opts->all    ? "all"
+			     : opts->kernel ? "kernel"
 					    : NULL;
 
 	if (matrix && !opts->matrix)
 		return bench_usage(bench, "--%s requires --matrix", matrix);
+	if (opts->kernel && !opts->all)
+		return bench_usage(bench, "--kernel requires --all%s", "");
 	if (opts->fail_slower && !opts->baseline)
 		return bench_usage(bench, "--fail-slower requires --baseline%s", "");
 	if (opts->rate && opts->rate_iops)
@@ -163,7 +175,7 @@ static int check_words(struct bench *bench)
 	if (bench->fio && (opts->rdma || opts->listen))
 		return bench_usage(
 			bench, "--output json+: fio has no such results; use --json%s", "");
-	return 0;
+	return opts->kernel ? require_root(bench) : 0;
 }
 
 static int read_list(struct bench *bench, struct matrix_list *list, const char *text,

@@ -67,6 +67,9 @@ static const struct opt bench_rows[] = {
 	{ "all", 0, OPT_FLAG, AT(all), NULL,
 		"with --matrix: serve one disk, by default 64 MiB of memory, by every protocol, "
 		"and compare them with a bare socket and bare RDMA" },
+	{ "kernel", 0, OPT_FLAG, AT(kernel), NULL,
+		"with --all: attach the disk through the kernel, too, by NVMe/TCP, NVMe/RDMA, "
+		"iSCSI, iSER, SRP, ublk and NBD; as root" },
 	{ "rounds", 0, OPT_U32, AT(rounds), "N",
 		"with --matrix: how often each load is repeated; default 7", 1, MATRIX_ROUNDS },
 	{ "baseline", 0, OPT_TEXT, AT(baseline), "FILE",

@@ -38,7 +38,7 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 	char *uri = sources->uri[nth];
 	int err;
 
-	if (disk->socket || disk->rdma)
+	if (!uri)
 		return 0;
 	err = disk_open(call, &disk->bdev, bench->task.loop, uri, env);
 	if (bench->task.stop || (err && call->diag->code == DIAG_USAGE))
@@ -50,7 +50,8 @@ static int open_source(struct bench *bench, struct bench_sources *sources, unsig
 	if (!disk->bdev)
 		uri_hide(uri);
 	disk->uri = disk->bdev ? disk->bdev->uri : uri;
-	name_source(sources, nth);
+	if (!disk->name)
+		name_source(sources, nth);
 	if (!err)
 		return 0;
 	disk->why = *call->diag;

@@ -81,6 +81,16 @@ nothing_left || die 'a server is left after a failure'
 error 2 usage '' '2 1 --all' "${all[@]}" disk.img disk.img
 error 2 usage '' '--all --matrix' "$RDMASTOR" bench --all
 
+# --kernel needs root, and says so before anything runs
+error 2 usage '' '--kernel --all' "$RDMASTOR" bench --matrix --kernel disk.img
+error 2 usage '' '--kernel --matrix' "$RDMASTOR" bench --kernel disk.img
+if [ "$(id -u)" != 0 ]; then
+	error 1 permission '' '--kernel root run.as.root' "${all[@]}" --kernel
+elif setpriv --reuid 65534 --regid 65534 --clear-groups "$RDMASTOR" --version >/dev/null 2>&1; then
+	error 1 permission '' '--kernel root run.as.root' setpriv --reuid 65534 --regid 65534 --clear-groups "${all[@]}" --kernel
+fi
+nothing_left || die 'a server was started without root'
+
 # ^C, and a measurement that is killed
 set -m
 for signal in INT KILL; do
