@@ -16,8 +16,9 @@ struct rdma_client {
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool place_pending;
 	struct loop_timer idle;
-	uint64_t active_ns; /* time when a message was received, or all that READs have taken */
-	uint64_t progress;  /* bytes at that time */
+	uint64_t
+		active_ns; /* time when a message was received, or data of READs and WRITEs moved */
+	uint64_t progress; /* bytes at that time */
 };
 
 static void is_active(struct rdma_client *an)
@@ -25,14 +26,14 @@ static void is_active(struct rdma_client *an)
 	an->active_ns = loop_now(an->client.loop);
 }
 
-/* A client that only reads sends no messages: a message's worth of bytes counts. Without
- * a progress counter of the device, such a client has no limit. */
-static bool has_read(struct rdma_client *an)
+/* A client that reads sends no messages, nor does one that writes until it ends: a message's worth
+ * of bytes counts. Without a progress counter of the device, such a client has no limit. */
+static bool has_moved_data(struct rdma_client *an)
 {
 	const struct ep *ep = an->end.ep;
 	uint64_t progress;
 
-	if (an->end.op != BENCH_READ || ep->state != EP_UP)
+	if ((an->end.op != BENCH_READ && an->end.op != BENCH_WRITE) || ep->state != EP_UP)
 		return false;
 	if (!ep->ops->progress)
 		return true;
@@ -49,7 +50,7 @@ static void idle_fired(struct loop_timer *timer)
 	struct rdma_client *an = container_of(timer, struct rdma_client, idle);
 	struct loop *loop = an->client.loop;
 
-	if (has_read(an))
+	if (has_moved_data(an))
 		is_active(an);
 	if (loop_now(loop) < an->active_ns + LOAD_IDLE_MS * MSEC) {
 		loop_timer_set(loop, timer, an->active_ns + LOAD_IDLE_MS * MSEC);

@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -132,18 +133,18 @@ Test(load_idle, a_client_that_never_asks_in_full_is_disconnected, .init = begin,
 }
 
 /* Over software iWARP: the MPA request, with what a client says. */
-static int dial_iwarp(enum bench_op op)
+static int dial_iwarp(unsigned number, enum bench_op op, uint32_t size)
 {
 	static const char frame[] = "MPA ID Req Frame";
 	const struct bench_hello hello = { .magic = BENCH_MAGIC,
 		.version = BENCH_VERSION,
 		.op = (uint8_t)op,
 		.bandwidth = 1,
-		.size = put_le32(4096),
+		.size = put_le32(size),
 		.depth = put_le32(1) };
 	const uint8_t end[] = { 0, 1, 0, sizeof(hello) };
 	uint8_t reply[64];
-	int fd = dial();
+	int fd = dial_from(number);
 
 	send(fd, frame, 16, MSG_NOSIGNAL);
 	send(fd, end, sizeof(end), MSG_NOSIGNAL);
@@ -158,7 +159,7 @@ static int dial_iwarp(enum bench_op op)
 Test(load_idle, a_silent_client_over_rdma_is_disconnected, .init = begin_rdma, .fini = end)
 {
 	for (enum bench_op op = BENCH_SEND; op < BENCH_OPS; op++) {
-		int fd = dial_iwarp(op);
+		int fd = dial_iwarp(1, op, 4096);
 
 		pass(25);
 		cr_assert(!closed(fd));
@@ -166,6 +167,24 @@ Test(load_idle, a_silent_client_over_rdma_is_disconnected, .init = begin_rdma, .
 		cr_assert(closed(fd), "op %d", op);
 		close(fd);
 	}
+	pass(1);
+}
+
+/* No message arrives before the last WRITE, which may be an hour later. */
+Test(load_idle, a_client_that_writes_for_long_is_kept, .init = begin_rdma, .fini = end)
+{
+	static const uint8_t segment[] = { 0, 100, 0xc1, 0x40 }; /* the start of a WRITE */
+	int fd = dial_iwarp(1, BENCH_WRITE, 1);
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	for (unsigned i = 0; i < sizeof(segment); i++) {
+		cr_assert_eq(send(fd, segment + i, 1, MSG_NOSIGNAL), 1);
+		pass(25);
+		cr_assert(!closed(fd), "after %u s", 25 * i + 25);
+	}
+	pass(65);
+	cr_assert(closed(fd));
+	close(fd);
 	pass(1);
 }
 
