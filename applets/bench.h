@@ -16,6 +16,11 @@ struct bench_options {
 	struct opt_maybe direct, thread, group_reporting;
 	uint32_t runtime_ms, iters, rounds, fail_slower, fsync; /* 0: not given */
 	uint32_t numjobs, poll_us, ramp_ms;
+	/* perftest's, with --rdma */
+	const char *dev, *mtu;
+	uint32_t tx_depth, duration_ms, qps; /* 0: not given */
+	uint64_t message_size;               /* 0: not given */
+	bool all_sizes, gbits, rdma_cm, cpu_freq;
 	uint64_t size, offset, rate, rate_iops; /* size, rates: 0: not given */
 	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping, matrix, all, kernel;
 };
@@ -33,6 +38,8 @@ struct bench {
 
 /* Set the failure of wrong usage; fmt has one %s. Returns -EINVAL. */
 int bench_usage(struct bench *, const char *fmt, const char *word);
+/* Refuse perftest's options without --rdma, and combinations that mean nothing. */
+int bench_check_perftest(struct bench *);
 /* Set the members of bench that follow from the options. */
 int bench_read_options(struct bench *);
 /* Whether a load of them changes the disk. */

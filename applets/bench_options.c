@@ -120,6 +120,7 @@ static int check_words(struct bench *bench)
 	const struct bench_options *opts = bench->opts;
 	const struct load_options *load = &bench->report.load;
 	bool raw = opts->rdma || opts->tcp || opts->listen;
+	int err = bench_check_perftest(bench);
 	const char *row = opts->op ? "op" : opts->test ? "test" : opts->iters ? "iters" : NULL;
 	const char *matrix = opts->baseline ? "baseline"
 			     : opts->csv    ? "csv"
@@ -129,6 +130,8 @@ static int check_words(struct bench *bench)
 			     : opts->kernel ? "kernel"
 					    : NULL;
 
+	if (err)
+		return err;
 	if (matrix && !opts->matrix)
 		return bench_usage(bench, "--%s requires --matrix", matrix);
 	if (opts->kernel && !opts->all)
@@ -149,7 +152,10 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "no %s given", raw ? "HOST" : "URI");
 	if (!opts->matrix && bench->call->operands > 1) {
 		bench_usage(bench, "unexpected operand '%s'", bench->call->operand[1]);
-		diag_hint(bench->call->diag, "to compare disks use --matrix");
+		if (opts->rdma && opts->common.quiet)
+			diag_hint(bench->call->diag, "-q is --quiet; perftest's -q: use --qp N");
+		else
+			diag_hint(bench->call->diag, "to compare disks use --matrix");
 		return -EINVAL;
 	}
 	if (row && (!opts->rdma || opts->listen))

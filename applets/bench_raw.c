@@ -6,6 +6,7 @@
 #include "kernel_rdma.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static int read_address(
 	struct bench *bench, struct addr *addr, enum load_backend *backend, bool *no_crc)
@@ -74,7 +75,7 @@ static void print_row(
 
 	if (!bench->rows++)
 		out_line(out, "%s", result->route);
-	load_report_rdma(out, conf, result, first);
+	load_report_rdma(out, conf, result, first, bench->opts->gbits);
 	out_flush(out);
 }
 
@@ -82,11 +83,16 @@ int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	struct load_rdma_plan plan = { .op = opts->op,
-		.test = opts->test,
+		.test = opts->qps > 1 ? load_test_name[true] : opts->test,
 		.ping = opts->ping,
-		.depth = opts->iodepth ? bench->depth.value[0] : 0,
+		.depth = opts->iodepth ? bench->depth.value[0] : opts->tx_depth,
 		.iterations = opts->iters,
-		.runtime_ms = opts->runtime_ms,
+		.runtime_ms = opts->runtime_ms ? opts->runtime_ms : opts->duration_ms,
+		.size = { (uint32_t)opts->message_size },
+		.sizes = opts->message_size > 0,
+		.common.dev = opts->dev,
+		.common.qps = opts->qps,
+		.common.mtu = opts->mtu ? (uint32_t)strtoul(opts->mtu, NULL, 10) : 0,
 		.common.timeout_ms = bench->report.load.timeout_ms,
 		.common.stop = &bench->task.stop };
 	struct load_rdma *conf = &plan.common;
@@ -94,8 +100,13 @@ int bench_rdma(struct bench *bench)
 	struct diag rdma_why = { 0 };
 	int err = read_address(bench, &conf->dst, &conf->backend, &conf->no_crc);
 
-	if (!err)
+	if (opts->all_sizes)
+		load_sizes_all(&plan);
+	else if (!err && !plan.sizes)
 		err = load_sizes_read(&plan, opts->bs, call->diag);
+	if (!err && conf->backend == LOAD_IWARP && (opts->dev || opts->mtu))
+		err = bench_usage(
+			bench, "%s requires verbs, not ?rdma=iwarp", opts->dev ? "-d" : "-m");
 	if (err)
 		return err;
 	if (opts->common.dry_run)

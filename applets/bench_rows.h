@@ -7,6 +7,7 @@
 #define AT(field) offsetof(struct bench_options, field)
 #define RW        "read|write|randread|randwrite|rw|readwrite|randrw|trim|randtrim|zero|randzero"
 #define NO_EFFECT "accepted for fio's command lines; no effect"
+#define UNNEEDED  "accepted with --rdma for perftest's command lines; no effect"
 static const struct opt bench_rows[] = {
 	{ "rw", 0, OPT_TEXT, AT(rw), RW,
 		"access pattern; all but read and randread destroy data; default randread" },
@@ -93,9 +94,28 @@ static const struct opt bench_rows[] = {
 		"with --rdma: only this operation; default all" },
 	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth",
 		"with --rdma: only this test; default both" },
-	{ "iters", 0, OPT_U32, AT(iters), "N",
-		"with --rdma: messages per row; default 1000 for latency, 5000 for bandwidth", 1,
-		OPT_U32_MAX },
+	{ "iters", 'n', OPT_U32, AT(iters), "N",
+		"with --rdma: messages per row and queue pair; default 1000 for latency, 5000 for "
+		"bandwidth",
+		1, OPT_U32_MAX },
+	{ "qp", 0, OPT_U32, AT(qps), "N",
+		"with --rdma: queue pairs at once, for bandwidth; default 1", 1, LOAD_QPS_MAX },
+	{ "message-size", 's', OPT_SIZE, AT(message_size), "SIZE", "with --rdma: same as --bs", 1,
+		UINT32_MAX },
+	{ "all-sizes", 'a', OPT_FLAG, AT(all_sizes), NULL,
+		"with --rdma: all powers of two from 2 bytes to 8M instead of --bs" },
+	{ "tx-depth", 't', OPT_U32, AT(tx_depth), "N",
+		"with --rdma: same as --iodepth, per queue pair", 1, LOAD_DEPTH_MAX },
+	{ "duration", 'D', OPT_MSEC, AT(duration_ms), "SECONDS", "with --rdma: same as --runtime",
+		1, OPT_MSEC_MAX },
+	{ "ib-dev", 'd', OPT_TEXT, AT(dev), "DEVICE",
+		"with --rdma: fail unless the route uses this RDMA device" },
+	{ "mtu", 'm', OPT_TEXT, AT(mtu), "256|512|1024|2048|4096",
+		"with --rdma: fail unless the path has this MTU, which RDMA/CM chooses" },
+	{ "report-gbits", 0, OPT_FLAG, AT(gbits), NULL,
+		"with --rdma: bandwidth in 10^9 bits per second, not MB; not in JSON" },
+	{ "rdma-cm", 'R', OPT_FLAG, AT(rdma_cm), NULL, UNNEEDED },
+	{ "cpu-freq", 'F', OPT_FLAG, AT(cpu_freq), NULL, UNNEEDED },
 	{ "output", 'o', OPT_TEXT, AT(common.output), "text|json|json+",
 		"output format, json+ is fio's; default text" },
 	{ "output-format", 0, OPT_TEXT, AT(common.output), "text|json|json+", "same as --output" },
@@ -111,6 +131,7 @@ static const struct opt bench_rows[] = {
 };
 #undef RW
 #undef NO_EFFECT
+#undef UNNEEDED
 #undef AT
 
 static const struct opt_foreign bench_foreign[] = {
@@ -127,19 +148,22 @@ static const struct opt_foreign bench_foreign[] = {
 	{ "fio", "--rw|--readwrite", "without ':' and a number" },
 	{ "fio", "--loops", "use --time-based --runtime SECONDS" },
 	{ "perftest", "-s", "use --bs SIZE" },
-	{ "perftest", "-a", "use --bs with a list: --bs 64,4K,64K,1M" },
-	{ "perftest", "-n", "use --iters N" },
+	{ "perftest", "-a", "use --bs SIZE; with --matrix a list: --bs 64,4K,64K,1M" },
+	{ "perftest", "-n", "use --iters N with --rdma, and --size SIZE with a disk" },
 	{ "perftest", "-D", "use --runtime SECONDS" },
 	{ "perftest", "-t", "use --iodepth N" },
 	{ "perftest", "-p", "append the port: HOST:PORT" },
+	{ "perftest", "-q", "use --qp N" },
 	{ "perftest", "-d", "not needed: the route to HOST selects the device" },
 	{ "perftest", "-i", "not needed: the route to HOST selects the port" },
 	{ "perftest", "-x", "not needed: the route to HOST selects the GID" },
 	{ "perftest", "-F", "not needed" },
 	{ "perftest", "-R", "not needed: connections always use RDMA/CM" },
-	{ "perftest", "-m", "not supported: the path's MTU is used" },
+	{ "perftest", "-m", "the path's MTU is used; with --rdma, -m only checks it" },
 	{ "perftest", "-b", "not supported: run one direction at a time" },
 	{ "perftest", "--report_gbits", "use --json: bytes_per_second" },
+	{ "perftest", "--size", "use -s SIZE, --message-size SIZE or --bs SIZE" },
+	{ "perftest", "--all", "use -a or --all-sizes" },
 	{ "rping", "-c", "use --rdma --ping HOST" },
 	{ "rping", "-C", "use --iters N" },
 	{ "rping", "-S", "use --bs SIZE" },

@@ -113,6 +113,7 @@ struct ep {
 	uint8_t priv_len;
 	bool rejected; /* by the peer's upper layer: priv holds its reason */
 	int rej_code;  /* the CM's reject code; 0: none */
+	uint32_t mtu;  /* of the path, bytes, once up; 0: unknown, or iWARP */
 	struct diag why;
 	struct addr peer; /* as dialled; once up, of several addresses the one that answered */
 	/* "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420" */

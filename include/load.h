@@ -137,20 +137,24 @@ struct load_rdma {
 	bool no_crc, bandwidth; /* bandwidth: not with PING */
 	bool timed;             /* READ: latencies of bandwidth, too */
 	enum load_op op;
-	uint32_t size, depth; /* bytes; in flight for bandwidth, less if device or peer limit it */
-	uint64_t iterations;  /* 0: no limit */
-	uint32_t runtime_ms;  /* 0: no limit */
-	uint32_t timeout_ms;  /* to connect; 0: none */
-	volatile int *stop;   /* may be NULL */
+	/* bytes; in flight on each connection for bandwidth, less if device or peer limit it */
+	uint32_t size, depth;
+	uint32_t qps;        /* connections at once, 0: one; several with bandwidth only */
+	uint32_t mtu;        /* fail unless the path has this MTU, bytes; 0: any */
+	uint64_t iterations; /* of each connection; 0: no limit */
+	uint32_t runtime_ms; /* 0: no limit */
+	uint32_t timeout_ms; /* to connect; 0: none */
+	volatile int *stop;  /* may be NULL */
 };
+#define LOAD_QPS_MAX 128
 struct load_rdma_result {
 	struct stats latency; /* ns */
-	uint64_t iterations;
+	uint64_t iterations;  /* of all connections */
 	double seconds, peak; /* peak: most bytes per second over some hundred messages */
 	double user, system;  /* CPU seconds of this process in that time */
-	uint32_t depth;
-	const char *backend; /* "verbs", "iwarp" */
-	char route[160];     /* as of struct ep */
+	uint32_t depth;       /* of each connection */
+	const char *backend;  /* "verbs", "iwarp" */
+	char route[160];      /* as of struct ep */
 };
 int load_rdma(struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
 /* Load it with READs, as a disk: bs, depth, runtime_ms and stop of the options, one job. dst, dev,
@@ -161,7 +165,8 @@ int load_rdma_reads(struct loop *, const struct load_rdma *to, const struct load
 /* A series of RDMA measurements: operations, tests and sizes, one row each. */
 #define LOAD_SIZES 32
 struct load_rdma_plan {
-	struct load_rdma common;         /* dst, backend, no_crc, timeout_ms, stop: of all rows */
+	/* dst, dev, backend, no_crc, qps, mtu, timeout_ms, stop: of all rows */
+	struct load_rdma common;
 	const char *op, *test;           /* only this one, by its name below; NULL: all but PING */
 	bool ping;                       /* only PING */
 	uint32_t depth;                  /* for bandwidth; 0: 128 */
@@ -171,6 +176,8 @@ struct load_rdma_plan {
 };
 /* Set the sizes from "64,4K"; NULL: the default. Set plan->ping before. */
 int load_sizes_read(struct load_rdma_plan *, const char *list, struct diag *);
+/* Set the sizes of perftest's -a: all powers of two from 2 bytes to 8 MiB. */
+void load_sizes_all(struct load_rdma_plan *);
 /* Call row() for each result; first: of an operation and test. -EINTR: *stop was set. */
 int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
@@ -241,8 +248,9 @@ void load_report_fio(struct out *, const struct load_report *);
 /* Write the latencies of all requests as HdrHistogram's percentile table, in microseconds. */
 int load_report_hgrm(const char *path, const struct load_result *, struct diag *);
 
-/* Emit RDMA figures: a row as perftest prints it, after a heading, or a JSON object. */
+/* Emit RDMA figures: a row as perftest prints it, after a heading, or a JSON object. gbits: the
+ * text has 10^9 bits per second instead of 2^20 bytes. */
 extern const char *const load_op_name[]; /* enum load_op */
 extern const char *const load_test_name[2];
-void load_report_rdma(
-	struct out *, const struct load_rdma *, const struct load_rdma_result *, bool heading);
+void load_report_rdma(struct out *, const struct load_rdma *, const struct load_rdma_result *,
+	bool heading, bool gbits);

@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ROW_MS 2000 /* of a row without limits */
-#define DEPTH  128  /* for bandwidth */
+#define ROW_MS  2000 /* of a row without limits */
+#define DEPTH   128  /* for bandwidth */
+#define ALL_MAX (8u << 20)
 
 bool load_is_fio_job(const char *path)
 {
@@ -99,6 +100,13 @@ int load_sizes_read(struct load_rdma_plan *plan, const char *p, struct diag *dia
 		p += len + (p[len] == ',');
 	}
 	return err;
+}
+
+void load_sizes_all(struct load_rdma_plan *plan)
+{
+	plan->sizes = 0;
+	for (uint32_t size = 2; size <= ALL_MAX; size *= 2)
+		plan->size[plan->sizes++] = size;
 }
 
 const char *load_kind_text(const struct load_options *opt, enum load_kind kind)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The client of `bench --rdma`: one connection, one kind of message, one size. Latency is
- * measured by ping-pong, bandwidth with a window of messages in flight. Also an rping client. */
+/* The client of `bench --rdma`: one kind of message, one size, one connection or several at once.
+ * Latency is measured by ping-pong, bandwidth with a window of messages in flight on each. Also an
+ * rping client. */
 #include "load_end.h"
 #include "stats.h"
 #include <errno.h>
@@ -14,21 +15,30 @@
 #define DRAIN_MS   2000 /* time for outstanding answers at the end */
 #define PEAK_LEAST 256  /* messages per interval when looking for the peak */
 
-struct client {
-	struct load_end end; /* first member */
+struct run {
 	const struct load_rdma *conf;
 	struct load_rdma_result *result;
 	struct diag *diag;
 	struct loop *loop;
 	struct loop_timer timer;
-	uint64_t start, until, posted, completed, at_ns;
+	uint64_t start, until, completed;
 	uint64_t peak_at, peak_from; /* start of the interval: time, messages */
-	uint32_t uncredited;         /* SENDs that the peer has not acknowledged */
-	uint64_t *posted_ns;         /* of the READs in flight, by number % depth; NULL: untimed */
-	bool stalled;                /* a ping waits for a free op */
+	struct client *client;       /* one per queue pair */
+	unsigned clients, busy;      /* busy: not yet done */
+	int done, err;
+};
+
+struct client {
+	struct load_end end; /* first member */
+	struct run *run;
+	uint64_t posted, completed, at_ns;
+	uint32_t uncredited; /* SENDs that the peer has not acknowledged */
+	uint64_t *posted_ns; /* of the READs in flight, by number % depth; NULL: untimed */
+	bool stalled;        /* a ping waits for a free op */
 	bool back;     /* rping: the server has the data, and gets the address to return it to */
 	bool flushing; /* the last message of a sequence of WRITEs was sent */
-	int up, down, done, err;
+	bool done;
+	int up, down;
 };
 
 _Static_assert((int)LOAD_OP_SEND == BENCH_SEND && (int)LOAD_OP_WRITE == BENCH_WRITE &&
@@ -41,20 +51,36 @@ _Static_assert(
 
 static bool enough(const struct client *client, uint64_t now)
 {
-	const struct load_rdma *conf = client->conf;
+	const struct load_rdma *conf = client->run->conf;
 
-	return (conf->iterations && client->posted >= conf->iterations) || now >= client->until ||
-	       (conf->stop && *conf->stop);
+	return (conf->iterations && client->posted >= conf->iterations) ||
+	       now >= client->run->until || (conf->stop && *conf->stop);
+}
+
+static bool ended(const struct client *client)
+{
+	return client->done || client->run->done;
 }
 
 static void finish_load(struct client *client, uint64_t now)
 {
-	if (client->done)
+	struct run *run = client->run;
+
+	if (ended(client))
 		return;
-	client->done = 1;
+	client->done = true;
 	/* the answer to the message after the last WRITE may overtake that WRITE's completion */
-	client->result->iterations = client->flushing ? client->posted : client->completed;
-	client->result->seconds = (double)(now - client->start) / 1e9;
+	run->result->iterations += client->flushing ? client->posted : client->completed;
+	run->result->seconds = (double)(now - run->start) / 1e9;
+	run->done = !--run->busy;
+}
+
+/* Returns err, after it has ended the run. */
+static int fail(struct run *run, int err)
+{
+	run->err = err;
+	run->done = 1;
+	return err;
 }
 
 static void ping(struct client *client, uint64_t now)
@@ -75,7 +101,8 @@ static void pong(struct client *client)
 
 	client->completed++;
 	ping(client, now); /* do the rest while the message travels */
-	stats_add(&client->result->latency, client->end.op == BENCH_READ ? elapsed : elapsed / 2);
+	stats_add(&client->run->result->latency,
+		client->end.op == BENCH_READ ? elapsed : elapsed / 2);
 }
 
 /* Use different text in every round: a server may treat a zero as the end of the data. */
@@ -130,27 +157,29 @@ static int compare(const struct client *client, struct diag *why)
  * do not distort it. */
 static void completed(struct client *client, uint64_t messages, uint64_t now)
 {
-	uint64_t least =
-		4ull * client->end.depth > PEAK_LEAST ? 4ull * client->end.depth : PEAK_LEAST;
+	struct run *run = client->run;
+	uint64_t window = 4ull * client->end.depth * run->clients;
+	uint64_t least = window > PEAK_LEAST ? window : PEAK_LEAST;
 	double rate;
 
 	client->completed += messages;
-	if (client->completed - client->peak_from < least || now == client->peak_at)
+	run->completed += messages;
+	if (run->completed - run->peak_from < least || now == run->peak_at)
 		return;
-	rate = (double)(client->completed - client->peak_from) * client->end.size * 1e9 /
-	       (double)(now - client->peak_at);
-	if (rate > client->result->peak)
-		client->result->peak = rate;
-	client->peak_at = now;
-	client->peak_from = client->completed;
+	rate = (double)(run->completed - run->peak_from) * client->end.size * 1e9 /
+	       (double)(now - run->peak_at);
+	if (rate > run->result->peak)
+		run->result->peak = rate;
+	run->peak_at = now;
+	run->peak_from = run->completed;
 }
 
 /* READs complete in the order in which they were posted. */
 static void time_read(struct client *client, uint64_t now)
 {
 	if (client->posted_ns)
-		stats_add(&client->result->latency,
-			now - client->posted_ns[client->completed % client->conf->depth]);
+		stats_add(&client->run->result->latency,
+			now - client->posted_ns[client->completed % client->run->conf->depth]);
 }
 
 static bool window_open(const struct client *client)
@@ -167,11 +196,11 @@ static void pump(struct client *client)
 	struct load_end *end = &client->end;
 	uint64_t now = loop_clock();
 
-	if (client->done || client->flushing)
+	if (ended(client) || client->flushing)
 		return;
 	while (!enough(client, now) && window_open(client) && load_end_add(end)) {
 		if (client->posted_ns)
-			client->posted_ns[client->posted % client->conf->depth] = now;
+			client->posted_ns[client->posted % client->run->conf->depth] = now;
 		client->posted++;
 		if (end->op == BENCH_SEND)
 			client->uncredited++;
@@ -231,18 +260,17 @@ static void up(struct ep *ep)
 
 static void fail_unexpected(struct client *client)
 {
-	client->err =
-		diag_set(client->diag, DIAG_PROTOCOL, EPROTO, "unexpected answer from the peer");
-	client->done = 1;
+	fail(client->run, diag_set(client->run->diag, DIAG_PROTOCOL, EPROTO,
+				  "unexpected answer from the peer"));
 }
 
 /* Send the next message before reposting the receive: other receives are posted. */
 static void received_pong(struct client *client, struct ep_rx *rx)
 {
-	if (!client->done &&
+	if (!ended(client) &&
 		(client->end.op == BENCH_READ || client->completed == client->posted)) {
 		fail_unexpected(client);
-	} else if (!client->done) {
+	} else if (!ended(client)) {
 		load_end_answered(&client->end);
 		pong(client);
 	}
@@ -257,7 +285,7 @@ static void received_credit(struct client *client, struct ep_rx *rx)
 	memcpy(&credit, rx->p, rx->len < sizeof(credit) ? rx->len : sizeof(credit));
 	messages = get_le32(credit.messages);
 	ring_repost(&client->end.ring, rx);
-	if (client->done)
+	if (ended(client))
 		return;
 	if (client->flushing) {
 		finish_load(client, loop_clock());
@@ -296,7 +324,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	uint32_t len = rx->len;
 
 	ring_repost(&client->end.ring, rx);
-	if (client->done)
+	if (ended(client))
 		return;
 	if (client->completed == client->posted) {
 		fail_unexpected(client);
@@ -315,7 +343,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 			return;
 		}
 		client->completed++;
-		stats_add(&client->result->latency, elapsed);
+		stats_add(&client->run->result->latency, elapsed);
 		rping(client);
 	}
 }
@@ -326,11 +354,11 @@ static void sent(struct ep *ep, struct ep_op *op)
 	uint8_t kind = op->kind;
 
 	load_end_sent(&client->end, op);
-	if (client->stalled && client->conf->op == LOAD_OP_PING)
+	if (client->stalled && client->run->conf->op == LOAD_OP_PING)
 		send_place(client);
 	else if (client->stalled)
 		ping(client, loop_clock());
-	if (client->done || kind == EP_SEND)
+	if (ended(client) || kind == EP_SEND)
 		return;
 	if (client->end.bandwidth) {
 		uint64_t now = loop_clock();
@@ -345,7 +373,7 @@ static void idle(struct ep *ep)
 {
 	struct client *client = ep->user;
 
-	if (client->end.bandwidth && client->start)
+	if (client->end.bandwidth && client->run->start)
 		pump(client);
 	ring_flush(&client->end.ring);
 }
@@ -353,17 +381,19 @@ static void idle(struct ep *ep)
 static void down(struct ep *ep)
 {
 	struct client *client = ep->user;
+	struct diag *diag = client->run->diag;
 
-	if (ep->rejected && ep->priv_len && !client->done)
-		diag_set(client->diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s",
-			ep->priv_len, (const char *)ep->priv);
-	else if (!client->done && ep->why.err)
-		*client->diag = ep->why;
-	else if (!client->done)
-		diag_set(client->diag, DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
-	if (!client->done)
-		client->err = -client->diag->err;
-	client->down = client->done = client->up = 1;
+	client->down = client->up = 1;
+	if (ended(client))
+		return;
+	if (ep->rejected && ep->priv_len)
+		diag_set(diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s", ep->priv_len,
+			(const char *)ep->priv);
+	else if (ep->why.err)
+		*diag = ep->why;
+	else
+		diag_set(diag, DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
+	fail(client->run, -diag->err);
 }
 
 static const struct ep_events events = { request, up, received, sent, idle, down };
@@ -373,21 +403,19 @@ static const struct ep_events rping_events = { rping_request, rping_up, rping_re
 /* Check for the end, also if no more answers arrive. */
 static void check_end(struct loop_timer *timer)
 {
-	struct client *client = container_of(timer, struct client, timer);
+	struct run *run = container_of(timer, struct run, timer);
 	uint64_t now = loop_clock();
 	char text[DIAG_SECONDS];
 
-	if (enough(client, now) && now > client->until + DRAIN_MS * MSEC) {
-		diag_set(client->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
-			diag_seconds(DRAIN_MS, text));
-		client->err = -ETIMEDOUT;
-		finish_load(client, now);
+	if (now > run->until + DRAIN_MS * MSEC) {
+		fail(run, diag_set(run->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
+				  diag_seconds(DRAIN_MS, text)));
 		return;
 	}
 	/* from here on `until` is the time when it should have ended */
-	if (client->conf->stop && *client->conf->stop && client->until > now)
-		client->until = now;
-	loop_timer_set(client->loop, timer, now + STOP_CHECK);
+	if (run->conf->stop && *run->conf->stop && run->until > now)
+		run->until = now;
+	loop_timer_set(run->loop, timer, now + STOP_CHECK);
 }
 
 static double seconds_of(struct timeval t)
@@ -395,36 +423,59 @@ static double seconds_of(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-static void measure(struct client *client)
+/* RDMA/CM has chosen the path: its MTU can't be set. */
+static int check_mtu(const struct run *run, const struct ep *ep)
 {
-	uint64_t now = loop_clock();
-	struct rusage before, after;
+	uint32_t mtu = run->conf->mtu;
 
-	snprintf(client->result->route, sizeof(client->result->route), "%s", client->end.ep->route);
-	client->result->backend = client->end.ep->ops->name;
-	client->result->depth = client->end.bandwidth ? client->end.depth : 1;
-	client->start = client->peak_at = now;
-	client->until = client->conf->runtime_ms ? now + client->conf->runtime_ms * MSEC
-						 : UINT64_MAX - DRAIN_MS * MSEC;
-	client->timer.fire = check_end;
-	loop_timer_set(client->loop, &client->timer, now + STOP_CHECK);
-	getrusage(RUSAGE_SELF, &before);
+	if (!mtu || mtu == ep->mtu)
+		return 0;
+	return ep->mtu ? diag_set(run->diag, DIAG_USAGE, EINVAL,
+				 "-m %u: the path has an MTU of %u bytes, which RDMA/CM chooses",
+				 mtu, ep->mtu)
+		       : diag_set(run->diag, DIAG_USAGE, EINVAL, "-m %u: iWARP has no path MTU",
+				 mtu);
+}
+
+static void begin(struct client *client, uint64_t now)
+{
 	if (client->end.bandwidth)
 		pump(client);
-	else if (client->conf->op == LOAD_OP_PING)
+	else if (client->run->conf->op == LOAD_OP_PING)
 		rping(client);
 	else
 		ping(client, now);
-	loop_wait(client->loop, &client->done, 0);
-	loop_timer_del(client->loop, &client->timer);
-	getrusage(RUSAGE_SELF, &after);
-	client->result->user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
-	client->result->system = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
 }
 
-static int connect_and_measure(struct client *client)
+static void measure(struct run *run)
 {
-	const struct load_rdma *conf = client->conf;
+	const struct load_end *first = &run->client[0].end;
+	struct load_rdma_result *result = run->result;
+	uint64_t now = loop_clock();
+	struct rusage before, after;
+
+	snprintf(result->route, sizeof(result->route), "%s", first->ep->route);
+	result->backend = first->ep->ops->name;
+	result->depth = first->bandwidth ? first->depth : 1;
+	run->start = run->peak_at = now;
+	run->until = run->conf->runtime_ms ? now + run->conf->runtime_ms * MSEC
+					   : UINT64_MAX - DRAIN_MS * MSEC;
+	run->busy = run->clients;
+	run->timer.fire = check_end;
+	loop_timer_set(run->loop, &run->timer, now + STOP_CHECK);
+	getrusage(RUSAGE_SELF, &before);
+	for (unsigned i = 0; i < run->clients; i++)
+		begin(&run->client[i], now);
+	loop_wait(run->loop, &run->done, 0);
+	loop_timer_del(run->loop, &run->timer);
+	getrusage(RUSAGE_SELF, &after);
+	result->user = seconds_of(after.ru_utime) - seconds_of(before.ru_utime);
+	result->system = seconds_of(after.ru_stime) - seconds_of(before.ru_stime);
+}
+
+static int connect_client(struct run *run, struct client *client)
+{
+	const struct load_rdma *conf = run->conf;
 	struct ep_dial dial = { .dst = conf->dst,
 		.src = conf->src,
 		.dev = conf->dev,
@@ -432,54 +483,108 @@ static int connect_and_measure(struct client *client)
 		.timeout_ms = conf->timeout_ms,
 		.no_crc = conf->no_crc,
 		.caps = load_end_caps(&client->end) };
-	int err = ep_dial(&client->end.ep, client->loop, &dial,
-		conf->op == LOAD_OP_PING ? &rping_events : &events, client, client->diag);
+	int err = ep_dial(&client->end.ep, run->loop, &dial,
+		conf->op == LOAD_OP_PING ? &rping_events : &events, client, run->diag);
 
 	if (err) {
 		client->end.ep = NULL;
-		return err;
+		client->down = 1;
+		return fail(run, err);
 	}
-	if (!loop_wait_until(client->loop, &client->up, conf->stop)) {
-		client->err = -EINTR;
-		client->done = 1;
-	}
-	if (!client->done)
-		measure(client);
-	err = client->err;
-	if (!client->down) {
-		client->end.ep->ops->close(client->end.ep);
-		loop_wait(client->loop, &client->down, 0);
-	}
-	return err;
+	if (!loop_wait_until(run->loop, &client->up, conf->stop))
+		return fail(run, -EINTR);
+	if (run->done)
+		return run->err;
+	err = check_mtu(run, client->end.ep);
+	return err ? fail(run, err) : 0;
 }
 
-int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_result *result,
-	struct diag *diag)
+/* One after the other, as the server limits connections that are not yet up. */
+static int connect_and_measure(struct run *run)
 {
-	struct client client = { .conf = conf, .result = result, .diag = diag, .loop = loop };
-	uint32_t most = conf->op == LOAD_OP_PING ? RPING_SIZE_MAX : BENCH_SIZE_MAX;
-	char to[ADDR_TEXT];
-	int err;
+	unsigned dialled = 0;
+	int err = 0;
 
-	*result = (struct load_rdma_result){ 0 };
+	while (!err && dialled < run->clients)
+		err = connect_client(run, &run->client[dialled++]);
+	if (!err)
+		measure(run);
+	for (unsigned i = 0; i < dialled; i++)
+		if (!run->client[i].down)
+			run->client[i].end.ep->ops->close(run->client[i].end.ep);
+	for (unsigned i = 0; i < dialled; i++)
+		loop_wait(run->loop, &run->client[i].down, 0);
+	return run->err;
+}
+
+/* The receives of all SENDs in flight must fit into the memory that the server has for one address.
+ */
+static uint32_t depth_of_each(const struct load_rdma *conf, unsigned clients)
+{
+	uint64_t most = BENCH_MEMORY_ALL / 4 / clients / conf->size;
+
+	if (conf->op != LOAD_OP_SEND || clients == 1 || most >= conf->depth)
+		return conf->depth;
+	return most ? (uint32_t)most : 1;
+}
+
+static int init_client(struct run *run, struct client *client)
+{
+	const struct load_rdma *conf = run->conf;
+
+	client->run = run;
+	client->end = (struct load_end){ .op = (uint8_t)conf->op,
+		.bandwidth = conf->bandwidth,
+		.size = conf->size,
+		.depth = depth_of_each(conf, run->clients) };
+	if (conf->timed && conf->bandwidth) {
+		client->posted_ns = calloc(conf->depth, sizeof(*client->posted_ns));
+		if (!client->posted_ns)
+			return diag_sys(run->diag, ENOMEM, "requests");
+	}
+	return load_end_init(&client->end, true, run->diag);
+}
+
+static int check_conf(const struct load_rdma *conf, struct diag *diag)
+{
+	uint32_t most = conf->op == LOAD_OP_PING ? RPING_SIZE_MAX : BENCH_SIZE_MAX;
+
 	if (!conf->size || conf->size > most)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", most);
 	if (!conf->depth || conf->depth > BENCH_DEPTH_MAX)
 		return diag_set(
 			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
-	client.end = (struct load_end){ .op = (uint8_t)conf->op,
-		.bandwidth = conf->bandwidth,
-		.size = conf->size,
-		.depth = conf->depth };
-	err = load_end_init(&client.end, true, diag);
-	if (!err && conf->timed && conf->bandwidth) {
-		client.posted_ns = calloc(conf->depth, sizeof(*client.posted_ns));
-		err = client.posted_ns ? 0 : diag_sys(diag, ENOMEM, "requests");
-	}
+	if (conf->qps > LOAD_QPS_MAX)
+		return diag_set(diag, DIAG_USAGE, ERANGE, "--qp: must be 1 to %u", LOAD_QPS_MAX);
+	return 0;
+}
+
+int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_result *result,
+	struct diag *diag)
+{
+	struct run run = { .conf = conf,
+		.result = result,
+		.diag = diag,
+		.loop = loop,
+		.clients = conf->qps ? conf->qps : 1 };
+	char to[ADDR_TEXT];
+	int err = check_conf(conf, diag);
+
+	*result = (struct load_rdma_result){ 0 };
+	if (err)
+		return err;
+	run.client = calloc(run.clients, sizeof(*run.client));
+	if (!run.client)
+		return diag_sys(diag, ENOMEM, "queue pairs");
+	for (unsigned i = 0; !err && i < run.clients; i++)
+		err = init_client(&run, &run.client[i]);
 	if (!err)
-		err = connect_and_measure(&client);
-	load_end_fini(&client.end);
-	free(client.posted_ns);
+		err = connect_and_measure(&run);
+	for (unsigned i = 0; i < run.clients; i++) {
+		load_end_fini(&run.client[i].end);
+		free(run.client[i].posted_ns);
+	}
+	free(run.client);
 	return err ? diag_ctx(diag, "%s", addr_text(&conf->dst, to)), err : 0;
 }
 

@@ -2,8 +2,10 @@
 /* Print figures of an RDMA connection as a table like perftest's. */
 #include "stats.h"
 #include <inttypes.h>
+#include <stdio.h>
 
-#define MIB 1048576.
+#define MIB  1048576.
+#define GBIT 125e6 /* bytes */
 
 const char *const load_op_name[] = { [LOAD_OP_SEND] = "send",
 	[LOAD_OP_WRITE] = "write",
@@ -12,14 +14,17 @@ const char *const load_op_name[] = { [LOAD_OP_SEND] = "send",
 const char *const load_test_name[2] = { "latency", "bandwidth" };
 
 void load_report_rdma(struct out *out, const struct load_rdma *conf,
-	const struct load_rdma_result *result, bool heading)
+	const struct load_rdma_result *result, bool heading, bool gbits)
 {
 	const struct stats *latency = &result->latency;
 	double rate = result->seconds > 0 ? (double)result->iterations / result->seconds : 0,
 	       average = rate * conf->size, peak = result->peak > average ? result->peak : average,
 	       mean = stats_mean(latency), deviation = stats_deviation(latency);
+	double unit = gbits ? GBIT : MIB;
 	uint64_t typical = stats_percentile(latency, 50), p99 = stats_percentile(latency, 99),
 		 p999 = stats_percentile(latency, 99.9);
+
+	char qps[32] = "";
 
 	out_object(out, NULL);
 	out_text(out, "op", NULL, "%s", load_op_name[conf->op]);
@@ -27,19 +32,24 @@ void load_report_rdma(struct out *out, const struct load_rdma *conf,
 	out_u64(out, "message_size", NULL, conf->size);
 	out_u64(out, "iterations", NULL, result->iterations);
 	out_u64(out, "iodepth", NULL, result->depth);
+	out_u64(out, "queue_pairs", NULL, conf->qps ? conf->qps : 1);
 	out_real(out, "seconds", NULL, result->seconds, 6);
 	out_text(out, "rdma", NULL, "%s", result->backend);
+	if (conf->qps > 1)
+		snprintf(qps, sizeof(qps), ", %u queue pairs", conf->qps);
 	if (heading)
-		out_line(
-			out, "RDMA %s %s", load_op_name[conf->op], load_test_name[conf->bandwidth]);
+		out_line(out, "RDMA %s %s%s", load_op_name[conf->op],
+			load_test_name[conf->bandwidth], qps);
 	if (conf->bandwidth) {
 		if (heading)
-			out_line(out, " #bytes     #iterations    BW peak[MB/sec]    "
-				      "BW average[MB/sec]   MsgRate[Mpps]");
+			out_line(out,
+				" #bytes     #iterations    BW peak[%s/sec]    "
+				"BW average[%s/sec]   MsgRate[Mpps]",
+				gbits ? "Gb" : "MB", gbits ? "Gb" : "MB");
 		out_line(out,
 			" %-7u    %-10" PRIu64
 			"       %-7.2f            %-7.2f              %-7.6f",
-			conf->size, result->iterations, peak / MIB, average / MIB, rate / 1e6);
+			conf->size, result->iterations, peak / unit, average / unit, rate / 1e6);
 		out_real(out, "peak_bytes_per_second", NULL, peak, 0);
 		out_real(out, "bytes_per_second", NULL, average, 0);
 		out_real(out, "messages_per_second", NULL, rate, 3);

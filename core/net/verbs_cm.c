@@ -165,7 +165,7 @@ static void expired(struct loop_timer *timer)
 	verbs_close(&ve->ep);
 }
 
-/* "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420" */
+/* "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420"; and the MTU */
 static void write_route(struct verbs_ep *ve)
 {
 	static const char *const types[] = {
@@ -180,8 +180,13 @@ static void write_route(struct verbs_ep *ve)
 
 	if (!ve->dev->iwarp) {
 		link[0] = 0;
-		if (ve->ep.state == EP_UP &&
-			!ibv_query_qp(ve->id->qp, &attr, IBV_QP_AV | IBV_QP_PORT, &init) &&
+		bool known = ve->ep.state == EP_UP &&
+			     !ibv_query_qp(ve->id->qp, &attr,
+				     IBV_QP_AV | IBV_QP_PORT | IBV_QP_PATH_MTU, &init);
+
+		if (known)
+			ve->ep.mtu = 128u << attr.path_mtu; /* enum ibv_mtu: 1 is 256 bytes */
+		if (known &&
 			!ibv_query_gid_ex(ve->dev->context, ve->id->port_num,
 				attr.ah_attr.grh.sgid_index, &entry, 0) &&
 			entry.gid_type < sizeof(types) / sizeof(types[0]))

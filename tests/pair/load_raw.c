@@ -22,7 +22,7 @@ static void begin(void)
 	load_side_begin((struct load_listen){ .tcp = true, .iwarp = true, .nloops = 2 });
 }
 
-static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth,
+static int rows(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, uint32_t qps,
 	struct load_rdma_result *result)
 {
 	const struct load_rdma conf = { .dst = at,
@@ -31,12 +31,19 @@ static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth,
 		.bandwidth = bandwidth,
 		.size = size,
 		.depth = depth,
+		.qps = qps,
 		.iterations = 200,
 		.runtime_ms = NO_LIMIT_MS,
 		.timeout_ms = NO_LIMIT_MS };
 
 	why = (struct diag){ 0 };
 	return load_rdma(loop, &conf, result, &why);
+}
+
+static int row(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth,
+	struct load_rdma_result *result)
+{
+	return rows(op, bandwidth, size, depth, 0, result);
 }
 
 Test(load_raw, every_kind_of_message_in_every_size, .init = begin, .fini = load_side_end)
@@ -69,6 +76,27 @@ Test(load_raw, more_in_flight_than_the_server_has_memory_for, .init = begin, .fi
 	cr_assert_leq(result.depth, 128);
 }
 
+Test(load_raw, several_queue_pairs, .init = begin, .fini = load_side_end)
+{
+	static struct load_rdma_result result;
+
+	for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_READ; op++)
+		for (uint32_t qps = 2; qps <= LOAD_QPS_MAX; qps *= 8) {
+			cr_assert_eq(rows(op, true, 4096, 9, qps, &result), 0, "op %d: %s", op,
+				why.text);
+			cr_assert_eq(result.iterations, 200 * qps);
+			cr_assert_eq(result.depth, 9);
+			cr_assert_gt(result.seconds, 0);
+		}
+	/* all that is in flight must fit into the memory that the server has for an address */
+	cr_assert_eq(rows(LOAD_OP_SEND, true, 1 << 20, 128, 4, &result), 0, "%s", why.text);
+	cr_assert_eq(result.depth, 32);
+	cr_assert_eq(rows(LOAD_OP_SEND, true, 8 << 20, 2, 64, &result), -ECONNREFUSED);
+	diag_says(&why, DIAG_REFUSED, NULL, "memory");
+	cr_assert_eq(
+		row(LOAD_OP_SEND, true, 4096, 1, &result), 0, "all is given back: %s", why.text);
+}
+
 Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = load_side_end)
 {
 	static struct load_rdma_result result;
@@ -77,6 +105,8 @@ Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = load_side_end)
 	diag_says(&why, DIAG_USAGE, NULL, "--bs 1 16777216");
 	cr_assert_eq(row(LOAD_OP_SEND, true, 64, 2000, &result), -ERANGE);
 	diag_says(&why, DIAG_USAGE, NULL, "--iodepth 1 1024");
+	cr_assert_eq(rows(LOAD_OP_SEND, true, 64, 1, 1000000, &result), -ERANGE);
+	diag_says(&why, DIAG_USAGE, NULL, "--qp 1 128");
 }
 
 struct raw_peer {

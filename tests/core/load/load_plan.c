@@ -74,6 +74,10 @@ Test(load_plan, sizes_are_a_list)
 	cr_assert_eq(load_sizes_read(&plan, "4G", NULL), -ERANGE);
 	cr_assert_eq(load_sizes_read(&plan, "1,,2", &diag), -EINVAL);
 	diag_says(&diag, DIAG_USAGE, "--bs", "");
+	load_sizes_all(&plan);
+	cr_assert(plan.sizes == 23 && plan.size[0] == 2 && plan.size[22] == 8 << 20);
+	for (unsigned i = 1; i < plan.sizes; i++)
+		cr_assert_eq(plan.size[i], 2 * plan.size[i - 1]);
 }
 
 Test(load_plan, shares_of_sizes)
