@@ -20,7 +20,7 @@ struct bench_options {
 	const char *dev, *mtu;
 	uint32_t tx_depth, duration_ms, qps; /* 0: not given */
 	uint64_t message_size;               /* 0: not given */
-	bool all_sizes, gbits, rdma_cm, cpu_freq;
+	bool all_sizes, bidirectional, gbits, rdma_cm, cpu_freq;
 	uint64_t size, offset, rate, rate_iops; /* size, rates: 0: not given */
 	bool time_based, verify, force, fio_json, rdma, tcp, listen, ping, matrix, all, kernel;
 };

@@ -19,17 +19,18 @@ int bench_check_perftest(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	const char *size = opts->message_size ? "-s" : opts->all_sizes ? "-a" : NULL;
-	const char *first = size                ? size
-			    : opts->iters       ? "--iters"
-			    : opts->tx_depth    ? "-t"
-			    : opts->duration_ms ? "-D"
-			    : opts->dev         ? "-d"
-			    : opts->mtu         ? "-m"
-			    : opts->gbits       ? "--report_gbits"
-			    : opts->rdma_cm     ? "-R"
-			    : opts->cpu_freq    ? "-F"
-			    : opts->qps         ? "--qp"
-						: NULL;
+	const char *first = size                  ? size
+			    : opts->iters         ? "--iters"
+			    : opts->tx_depth      ? "-t"
+			    : opts->duration_ms   ? "-D"
+			    : opts->dev           ? "-d"
+			    : opts->mtu           ? "-m"
+			    : opts->bidirectional ? "-b"
+			    : opts->gbits         ? "--report_gbits"
+			    : opts->rdma_cm       ? "-R"
+			    : opts->cpu_freq      ? "-F"
+			    : opts->qps           ? "--qp"
+						  : NULL;
 
 	if (first && (!opts->rdma || opts->listen)) {
 		bench_usage(bench, "%s requires --rdma", first);
@@ -51,7 +52,7 @@ int bench_check_perftest(struct bench *bench)
 		return bench_usage(bench, "-t and --iodepth can't be combined%s", "");
 	if (opts->duration_ms && opts->runtime_ms)
 		return bench_usage(bench, "-D and --runtime can't be combined%s", "");
-	first = opts->qps > 1 ? "--qp" : NULL;
+	first = opts->qps > 1 ? "--qp" : opts->bidirectional ? "-b" : NULL;
 	if (first && (opts->ping || (opts->test && *opts->test == 'l')))
 		return bench_usage(bench, "%s requires the bandwidth test", first);
 	return 0;

@@ -83,7 +83,7 @@ int bench_rdma(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
 	struct load_rdma_plan plan = { .op = opts->op,
-		.test = opts->qps > 1 ? load_test_name[true] : opts->test,
+		.test = opts->qps > 1 || opts->bidirectional ? load_test_name[true] : opts->test,
 		.ping = opts->ping,
 		.depth = opts->iodepth ? bench->depth.value[0] : opts->tx_depth,
 		.iterations = opts->iters,
@@ -92,6 +92,7 @@ int bench_rdma(struct bench *bench)
 		.sizes = opts->message_size > 0,
 		.common.dev = opts->dev,
 		.common.qps = opts->qps,
+		.common.both = opts->bidirectional,
 		.common.mtu = opts->mtu ? (uint32_t)strtoul(opts->mtu, NULL, 10) : 0,
 		.common.timeout_ms = bench->report.load.timeout_ms,
 		.common.stop = &bench->task.stop };

@@ -136,6 +136,7 @@ struct load_rdma {
 	enum load_backend backend;
 	bool no_crc, bandwidth; /* bandwidth: not with PING */
 	bool timed;             /* READ: latencies of bandwidth, too */
+	bool both;              /* bandwidth: the server does the same at once */
 	enum load_op op;
 	/* bytes; in flight on each connection for bandwidth, less if device or peer limit it */
 	uint32_t size, depth;
@@ -150,6 +151,7 @@ struct load_rdma {
 struct load_rdma_result {
 	struct stats latency; /* ns */
 	uint64_t iterations;  /* of all connections */
+	uint64_t reverse;     /* with `both`: messages of the server in the same time */
 	double seconds, peak; /* peak: most bytes per second over some hundred messages */
 	double user, system;  /* CPU seconds of this process in that time */
 	uint32_t depth;       /* of each connection */
@@ -165,7 +167,7 @@ int load_rdma_reads(struct loop *, const struct load_rdma *to, const struct load
 /* A series of RDMA measurements: operations, tests and sizes, one row each. */
 #define LOAD_SIZES 32
 struct load_rdma_plan {
-	/* dst, dev, backend, no_crc, qps, mtu, timeout_ms, stop: of all rows */
+	/* dst, dev, backend, no_crc, qps, both, mtu, timeout_ms, stop: of all rows */
 	struct load_rdma common;
 	const char *op, *test;           /* only this one, by its name below; NULL: all but PING */
 	bool ping;                       /* only PING */

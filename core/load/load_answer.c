@@ -15,6 +15,8 @@ struct rdma_client {
 	struct rping_place place; /* of an rping client, once it is known */
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool place_pending;
+	/* both directions: messages of our own; their number is to be reported */
+	bool started, sending, report_due;
 	struct loop_timer idle;
 	uint64_t
 		active_ns; /* time when a message was received, or data of READs and WRITEs moved */
@@ -71,12 +73,15 @@ static const char *check(struct load_end *end, const uint8_t *priv, uint8_t len)
 		return "this is another version of rdmastor";
 	size = get_le32(hello->size);
 	depth = get_le32(hello->depth);
-	if (hello->op >= BENCH_OPS || hello->bandwidth > 1 || !size || size > BENCH_SIZE_MAX ||
+	if (hello->op >= BENCH_OPS || hello->bandwidth > 2 || !size || size > BENCH_SIZE_MAX ||
 		!depth || depth > BENCH_DEPTH_MAX)
 		return "invalid size or depth";
 	most = hello->op == BENCH_SEND ? BENCH_MEMORY_MAX / size : BENCH_DEPTH_MAX;
+	if (hello->op == BENCH_SEND && hello->bandwidth == 2)
+		most = (most + 1) / 2; /* acknowledgements have receives of the same size */
 	*end = (struct load_end){ .op = hello->op,
 		.bandwidth = hello->bandwidth,
+		.both = hello->bandwidth == 2,
 		.size = size,
 		.depth = depth < most ? depth : most,
 		.peer_rkey = get_le32(hello->rkey),
@@ -100,16 +105,43 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	return sizeof(welcome);
 }
 
+static void close_wrong(struct ep *ep, const char *text)
+{
+	diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "%s", text);
+	ep->ops->close(ep);
+}
+
 static void up(struct ep *ep)
 {
+	struct load_end *end = &((struct rdma_client *)ep->user)->end;
+
 	loop_trace(ep->loop, "bench client: %s", ep->route);
+	if (!end->both || end->op != BENCH_READ || ep->caps.ord >= end->depth)
+		return;
+	end->depth = ep->caps.ord;
+	if (!end->depth)
+		close_wrong(ep, "no answer to a READ from the client");
+}
+
+static void flush_both(struct rdma_client *an)
+{
+	struct load_end *end = &an->end;
+
+	if (an->owed && load_end_add_both(end, BENCH_TAKEN, an->owed))
+		an->owed = 0;
+	while (an->sending && load_end_add_next(end))
+		;
+	if (an->report_due && load_end_add_both(end, BENCH_REPORT, load_end_moved(end)))
+		an->report_due = false;
 }
 
 static void flush(struct rdma_client *an)
 {
 	struct load_end *end = &an->end;
 
-	if (end->bandwidth) {
+	if (end->both) {
+		flush_both(an);
+	} else if (end->bandwidth) {
 		if (an->owed && load_end_add_credit(end, an->owed))
 			an->owed = 0;
 	} else {
@@ -119,16 +151,51 @@ static void flush(struct rdma_client *an)
 	ring_flush(&end->ring);
 }
 
+/* Both directions. False: not a message of this test, or not now. */
+static bool act_on_both(struct rdma_client *an, const struct ep_rx *rx)
+{
+	struct load_end *end = &an->end;
+	bool sends = end->op == BENCH_SEND;
+	uint64_t messages = 0;
+	int what = load_end_read_both(rx, &messages);
+
+	if (what == BENCH_TAKEN)
+		return sends && load_end_credited(end, messages);
+	if (what < 0 && sends) {
+		an->owed++;
+	} else if (what == BENCH_START && !an->started) {
+		an->started = an->sending = load_end_add_both(end, BENCH_START, 0);
+	} else if (what == BENCH_END && an->sending) {
+		an->sending = false;
+		an->report_due = true;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void received_both(struct ep *ep, struct ep_rx *rx)
+{
+	struct rdma_client *an = ep->user;
+
+	if (act_on_both(an, rx))
+		ring_repost(&an->end.ring, rx);
+	else
+		close_wrong(ep, "unexpected message of a test in both directions");
+}
+
 static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct rdma_client *an = ep->user;
 
 	is_active(an);
+	if (an->end.both) {
+		received_both(ep, rx);
+		return;
+	}
 	/* An answer in kind would be a READ, and more READs than agreed would be in flight. */
 	if (an->end.op == BENCH_READ) {
-		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
-			"unexpected message from a client that only reads");
-		ep->ops->close(ep);
+		close_wrong(ep, "unexpected message from a client that only reads");
 		return;
 	}
 	an->owed++;
@@ -141,7 +208,10 @@ static void received(struct ep *ep, struct ep_rx *rx)
 
 static void sent(struct ep *ep, struct ep_op *op)
 {
-	load_end_sent(&((struct rdma_client *)ep->user)->end, op);
+	struct rdma_client *an = ep->user;
+
+	an->end.completed += op->kind != EP_SEND;
+	load_end_sent(&an->end, op);
 }
 
 static void idle(struct ep *ep)
@@ -169,10 +239,8 @@ static int rping_request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 static void rping_up(struct ep *ep)
 {
 	up(ep);
-	if (ep->caps.ord)
-		return;
-	diag_set(&ep->why, DIAG_PROTOCOL, EPROTO, "no answer to a READ from the client");
-	ep->ops->close(ep);
+	if (!ep->caps.ord)
+		close_wrong(ep, "no answer to a READ from the client");
 }
 
 /* Fetch the client's data or write it back, once all previous ops are done. */

@@ -3,6 +3,7 @@
 #include "load_end.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST          64 /* bytes per receive */
 #define SPARE          8 /* ops beyond those in flight: for credits, and for ops not yet reported */
@@ -17,16 +18,16 @@ static uint32_t pages(uint64_t bytes)
 static void plan(struct load_end *end, bool client)
 {
 	/* received messages have the full size */
-	bool whole = end->op == BENCH_SEND && !(client && end->bandwidth);
+	bool whole = end->op == BENCH_SEND && (!client || !end->bandwidth || end->both);
 
 	end->client = client;
 	/* Each credit covers at least one message, so there are never more credits than messages in
 	 * flight. */
 	end->receives = end->bandwidth && (client ? end->op != BENCH_READ : end->op == BENCH_SEND)
-				? end->depth + 2
+				? (1u + end->both) * end->depth + 2
 				: 4;
 	end->stride = whole && end->size > LEAST ? (end->size + LEAST - 1) / LEAST * LEAST : LEAST;
-	end->ops = 2 * (end->bandwidth ? end->depth : 2) + SPARE;
+	end->ops = (2u + end->both) * (end->bandwidth ? end->depth : 2) + SPARE;
 }
 
 static uint32_t buffers(const struct load_end *end)
@@ -179,6 +180,56 @@ bool load_end_add_credit(struct load_end *end, uint32_t messages)
 	const struct bench_credit credit = { put_le32(messages) };
 
 	return add_small(end, &credit, sizeof(credit));
+}
+
+bool load_end_add_both(struct load_end *end, enum bench_what what, uint64_t messages)
+{
+	const struct bench_both both = {
+		.magic = BENCH_MAGIC, .what = put_le32(what), .messages = put_le64(messages)
+	};
+
+	return add_small(end, &both, sizeof(both));
+}
+
+int load_end_read_both(const struct ep_rx *rx, uint64_t *messages)
+{
+	struct bench_both both;
+
+	if (rx->len != sizeof(both))
+		return -1;
+	memcpy(&both, rx->p, sizeof(both));
+	if (memcmp(both.magic, BENCH_MAGIC, sizeof(both.magic)))
+		return -1;
+	*messages = get_le64(both.messages);
+	return get_le32(both.what) <= BENCH_REPORT ? (int)get_le32(both.what) : BENCH_REPORT + 1;
+}
+
+bool load_end_window_open(const struct load_end *end)
+{
+	return (end->op == BENCH_SEND ? end->uncredited : end->inflight) < end->depth;
+}
+
+bool load_end_add_next(struct load_end *end)
+{
+	if (!load_end_window_open(end) || !load_end_add(end))
+		return false;
+	end->posted++;
+	if (end->op == BENCH_SEND)
+		end->uncredited++;
+	return true;
+}
+
+bool load_end_credited(struct load_end *end, uint64_t messages)
+{
+	if (messages > end->uncredited)
+		return false;
+	end->uncredited -= (uint32_t)messages;
+	return true;
+}
+
+uint64_t load_end_moved(const struct load_end *end)
+{
+	return end->op == BENCH_READ ? end->completed : end->posted;
 }
 
 uint8_t *load_end_back(const struct load_end *end)

@@ -10,6 +10,7 @@ struct load_end {
 	struct ep *ep;
 	uint8_t op; /* enum load_op */
 	bool bandwidth, client, registered;
+	bool both; /* bandwidth: both ends send */
 	uint32_t size, depth;
 	uint32_t peer_rkey;
 	uint64_t peer_addr;
@@ -17,6 +18,8 @@ struct load_end {
 	struct pool *data;
 	struct pool *inbox; /* receive buffers, followed by those of the credits */
 	uint32_t receives, stride, ops, inflight;
+	uint64_t posted, completed;  /* messages, of bandwidth */
+	uint32_t uncredited;         /* SENDs of bandwidth that the peer has not acknowledged */
 	struct ring ring;            /* flushed after an addition, and at the end of a turn */
 	struct ep_op *op_mem, *free; /* free: a list */
 	struct ep_op *unsignaled[2]; /* ops whose completion only the answer reports */
@@ -37,6 +40,18 @@ uint64_t load_end_raddr(const struct load_end *); /* address of the data, for th
  * ops are in flight. */
 bool load_end_add(struct load_end *);
 bool load_end_add_credit(struct load_end *, uint32_t messages);
+/* Queue a message of a test in both directions. */
+bool load_end_add_both(struct load_end *, enum bench_what, uint64_t messages);
+/* Return what a received message of such a test is, with its number, or -1: data. */
+int load_end_read_both(const struct ep_rx *, uint64_t *messages);
+/* Bandwidth: whether another message may be posted. */
+bool load_end_window_open(const struct load_end *);
+/* Queue such a message. False as load_end_add(). */
+bool load_end_add_next(struct load_end *);
+/* The peer has received so many SENDs. False: more than there were. */
+bool load_end_credited(struct load_end *, uint64_t messages);
+/* The messages that the peer has received, when an answer to a later SEND has arrived. */
+uint64_t load_end_moved(const struct load_end *);
 /* Queue a WRITE of the first bytes of the data to the peer's place, or a READ into them. */
 bool load_end_add_move(struct load_end *, enum ep_kind, uint32_t len);
 /* Queue an rping message. The client's has the place of its data, or (back) of the buffer to return

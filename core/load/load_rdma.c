@@ -11,9 +11,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define STOP_CHECK (50 * MSEC)
-#define DRAIN_MS   2000 /* time for outstanding answers at the end */
-#define PEAK_LEAST 256  /* messages per interval when looking for the peak */
+#define STOP_CHECK  (50 * MSEC)
+#define DRAIN_MS    2000   /* time for outstanding answers at the end */
+#define DRAIN_LEAST 16384u /* bytes per millisecond of what is in flight then */
+#define PEAK_LEAST  256    /* messages per interval when looking for the peak */
 
 struct run {
 	const struct load_rdma *conf;
@@ -25,16 +26,18 @@ struct run {
 	uint64_t peak_at, peak_from; /* start of the interval: time, messages */
 	struct client *client;       /* one per queue pair */
 	unsigned clients, busy;      /* busy: not yet done */
-	int done, err;
+	unsigned starting;           /* both directions: waiting for the server to begin */
+	uint32_t drain_ms;
+	int started, done, err;
 };
 
 struct client {
 	struct load_end end; /* first member */
 	struct run *run;
-	uint64_t posted, completed, at_ns;
-	uint32_t uncredited; /* SENDs that the peer has not acknowledged */
-	uint64_t *posted_ns; /* of the READs in flight, by number % depth; NULL: untimed */
-	bool stalled;        /* a ping waits for a free op */
+	uint64_t at_ns, received; /* received: SENDs of the other direction */
+	uint32_t owed;            /* of them, not yet acknowledged */
+	uint64_t *posted_ns;      /* of the READs in flight, by number % depth; NULL: untimed */
+	bool stalled;             /* a ping waits for a free op */
 	bool back;     /* rping: the server has the data, and gets the address to return it to */
 	bool flushing; /* the last message of a sequence of WRITEs was sent */
 	bool done;
@@ -53,7 +56,7 @@ static bool enough(const struct client *client, uint64_t now)
 {
 	const struct load_rdma *conf = client->run->conf;
 
-	return (conf->iterations && client->posted >= conf->iterations) ||
+	return (conf->iterations && client->end.posted >= conf->iterations) ||
 	       now >= client->run->until || (conf->stop && *conf->stop);
 }
 
@@ -70,7 +73,7 @@ static void finish_load(struct client *client, uint64_t now)
 		return;
 	client->done = true;
 	/* the answer to the message after the last WRITE may overtake that WRITE's completion */
-	run->result->iterations += client->flushing ? client->posted : client->completed;
+	run->result->iterations += client->flushing ? client->end.posted : client->end.completed;
 	run->result->seconds = (double)(now - run->start) / 1e9;
 	run->done = !--run->busy;
 }
@@ -79,7 +82,7 @@ static void finish_load(struct client *client, uint64_t now)
 static int fail(struct run *run, int err)
 {
 	run->err = err;
-	run->done = 1;
+	run->started = run->done = 1;
 	return err;
 }
 
@@ -91,7 +94,7 @@ static void ping(struct client *client, uint64_t now)
 	}
 	client->at_ns = now;
 	client->stalled = !load_end_add(&client->end);
-	client->posted += !client->stalled;
+	client->end.posted += !client->stalled;
 	ring_flush(&client->end.ring);
 }
 
@@ -99,7 +102,7 @@ static void pong(struct client *client)
 {
 	uint64_t now = loop_clock(), elapsed = now - client->at_ns;
 
-	client->completed++;
+	client->end.completed++;
 	ping(client, now); /* do the rest while the message travels */
 	stats_add(&client->run->result->latency,
 		client->end.op == BENCH_READ ? elapsed : elapsed / 2);
@@ -110,10 +113,10 @@ static void fill(const struct client *client)
 {
 	const struct load_end *end = &client->end;
 	char *text = (char *)end->data->base;
-	int len = snprintf(text, end->size, "rdmastor ping %" PRIu64 ": ", client->posted);
+	int len = snprintf(text, end->size, "rdmastor ping %" PRIu64 ": ", client->end.posted);
 
 	for (uint32_t i = (uint32_t)len; i < end->size; i++)
-		text[i] = (char)('a' + (i + client->posted) % 26);
+		text[i] = (char)('a' + (i + client->end.posted) % 26);
 	text[end->size - 1] = 0;
 	memset(load_end_back(end), 0xff, end->size);
 }
@@ -131,7 +134,7 @@ static void rping(struct client *client)
 		return;
 	}
 	fill(client);
-	client->posted++;
+	client->end.posted++;
 	client->back = false;
 	client->at_ns = loop_clock();
 	send_place(client);
@@ -149,8 +152,8 @@ static int compare(const struct client *client, struct diag *why)
 	if (at == end->size)
 		return 0;
 	return diag_set(why, DIAG_MISMATCH, EIO,
-		"byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at, client->posted,
-		back[at], sent[at]);
+		"byte %u of ping %" PRIu64 " is 0x%02x, but was sent as 0x%02x", at,
+		client->end.posted, back[at], sent[at]);
 }
 
 /* Record the fastest interval. It has at least four windows, so that answers which arrive together
@@ -162,7 +165,7 @@ static void completed(struct client *client, uint64_t messages, uint64_t now)
 	uint64_t least = window > PEAK_LEAST ? window : PEAK_LEAST;
 	double rate;
 
-	client->completed += messages;
+	client->end.completed += messages;
 	run->completed += messages;
 	if (run->completed - run->peak_from < least || now == run->peak_at)
 		return;
@@ -179,14 +182,7 @@ static void time_read(struct client *client, uint64_t now)
 {
 	if (client->posted_ns)
 		stats_add(&client->run->result->latency,
-			now - client->posted_ns[client->completed % client->run->conf->depth]);
-}
-
-static bool window_open(const struct client *client)
-{
-	const struct load_end *end = &client->end;
-
-	return (end->op == BENCH_SEND ? client->uncredited : end->inflight) < end->depth;
+			now - client->posted_ns[client->end.completed % client->run->conf->depth]);
 }
 
 /* Post what the window allows as one chain. When there is nothing more to post, wait for what is in
@@ -198,17 +194,16 @@ static void pump(struct client *client)
 
 	if (ended(client) || client->flushing)
 		return;
-	while (!enough(client, now) && window_open(client) && load_end_add(end)) {
+	while (!enough(client, now) && load_end_add_next(end))
 		if (client->posted_ns)
-			client->posted_ns[client->posted % client->run->conf->depth] = now;
-		client->posted++;
-		if (end->op == BENCH_SEND)
-			client->uncredited++;
-	}
+			client->posted_ns[(end->posted - 1) % client->run->conf->depth] = now;
 	if (enough(client, now)) {
-		if (end->op == BENCH_WRITE)
+		if (end->both)
+			client->flushing = (end->op != BENCH_READ || !end->inflight) &&
+					   load_end_add_both(end, BENCH_END, 0);
+		else if (end->op == BENCH_WRITE)
 			client->flushing = load_end_add_credit(end, 0);
-		else if (!client->uncredited && !end->inflight)
+		else if (!end->uncredited && !end->inflight)
 			finish_load(client, now);
 	}
 	ring_flush(&end->ring);
@@ -221,7 +216,7 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	struct bench_hello hello = { .magic = BENCH_MAGIC,
 		.version = BENCH_VERSION,
 		.op = end->op,
-		.bandwidth = end->bandwidth,
+		.bandwidth = (uint8_t)(end->both ? 2 : end->bandwidth),
 		.size = put_le32(end->size),
 		.depth = put_le32(end->depth) };
 	int err = load_end_request(end, ep);
@@ -268,7 +263,7 @@ static void fail_unexpected(struct client *client)
 static void received_pong(struct client *client, struct ep_rx *rx)
 {
 	if (!ended(client) &&
-		(client->end.op == BENCH_READ || client->completed == client->posted)) {
+		(client->end.op == BENCH_READ || client->end.completed == client->end.posted)) {
 		fail_unexpected(client);
 	} else if (!ended(client)) {
 		load_end_answered(&client->end);
@@ -289,19 +284,53 @@ static void received_credit(struct client *client, struct ep_rx *rx)
 		return;
 	if (client->flushing) {
 		finish_load(client, loop_clock());
-	} else if (client->end.op != BENCH_SEND || messages > client->uncredited) {
+	} else if (client->end.op != BENCH_SEND || !load_end_credited(&client->end, messages)) {
 		fail_unexpected(client);
 	} else {
-		client->uncredited -= messages;
 		completed(client, messages, loop_clock());
 	}
+}
+
+/* Both directions: data of the server's SENDs, how many of ours it has, or how many it has sent. */
+static void received_both(struct client *client, struct ep_rx *rx)
+{
+	struct load_end *end = &client->end;
+	bool sends = end->op == BENCH_SEND;
+	uint64_t messages = 0;
+	int what = load_end_read_both(rx, &messages);
+
+	ring_repost(&end->ring, rx);
+	if (ended(client))
+		return;
+	if (what == BENCH_START && client->run->starting) {
+		client->run->started = !--client->run->starting;
+	} else if (what < 0 && sends) {
+		client->owed++;
+		client->received++;
+	} else if (what == BENCH_TAKEN && sends && load_end_credited(end, messages)) {
+		completed(client, messages, loop_clock());
+	} else if (what == BENCH_REPORT && client->flushing &&
+		   (!sends || messages == client->received)) {
+		client->run->result->reverse += messages;
+		finish_load(client, loop_clock());
+	} else {
+		fail_unexpected(client);
+	}
+}
+
+static void acknowledge(struct client *client)
+{
+	if (client->owed && load_end_add_both(&client->end, BENCH_TAKEN, client->owed))
+		client->owed = 0;
 }
 
 static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct client *client = ep->user;
 
-	if (client->end.bandwidth)
+	if (client->end.both)
+		received_both(client, rx);
+	else if (client->end.bandwidth)
 		received_credit(client, rx);
 	else
 		received_pong(client, rx);
@@ -326,7 +355,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 	ring_repost(&client->end.ring, rx);
 	if (ended(client))
 		return;
-	if (client->completed == client->posted) {
+	if (client->end.completed == client->end.posted) {
 		fail_unexpected(client);
 	} else if (len != sizeof(struct rping_place)) {
 		diag_set(&ep->why, DIAG_PROTOCOL, EPROTO,
@@ -342,7 +371,7 @@ static void rping_received(struct ep *ep, struct ep_rx *rx)
 			ep->ops->close(ep);
 			return;
 		}
-		client->completed++;
+		client->end.completed++;
 		stats_add(&client->run->result->latency, elapsed);
 		rping(client);
 	}
@@ -373,6 +402,7 @@ static void idle(struct ep *ep)
 {
 	struct client *client = ep->user;
 
+	acknowledge(client);
 	if (client->end.bandwidth && client->run->start)
 		pump(client);
 	ring_flush(&client->end.ring);
@@ -407,9 +437,9 @@ static void check_end(struct loop_timer *timer)
 	uint64_t now = loop_clock();
 	char text[DIAG_SECONDS];
 
-	if (now > run->until + DRAIN_MS * MSEC) {
+	if (now > run->until && now - run->until > run->drain_ms * MSEC) {
 		fail(run, diag_set(run->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
-				  diag_seconds(DRAIN_MS, text)));
+				  diag_seconds(run->drain_ms, text)));
 		return;
 	}
 	/* from here on `until` is the time when it should have ended */
@@ -447,24 +477,48 @@ static void begin(struct client *client, uint64_t now)
 		ping(client, now);
 }
 
+/* At the end, all that is in flight may take this long. */
+static uint32_t drain_ms(const struct run *run)
+{
+	const struct load_rdma *conf = run->conf;
+	uint64_t bytes = (uint64_t)run->client[0].end.depth * run->clients * conf->size;
+
+	return DRAIN_MS + (uint32_t)((conf->both ? 2 : 1) * bytes / DRAIN_LEAST);
+}
+
+/* Returns once the server sends on all connections, or after a failure. */
+static void start_both(struct run *run)
+{
+	run->starting = run->clients;
+	for (unsigned i = 0; i < run->clients; i++) {
+		load_end_add_both(&run->client[i].end, BENCH_START, 0);
+		ring_flush(&run->client[i].end.ring);
+	}
+	loop_wait(run->loop, &run->started, 0);
+}
+
 static void measure(struct run *run)
 {
 	const struct load_end *first = &run->client[0].end;
 	struct load_rdma_result *result = run->result;
-	uint64_t now = loop_clock();
 	struct rusage before, after;
+	uint64_t now;
 
 	snprintf(result->route, sizeof(result->route), "%s", first->ep->route);
 	result->backend = first->ep->ops->name;
 	result->depth = first->bandwidth ? first->depth : 1;
-	run->start = run->peak_at = now;
-	run->until = run->conf->runtime_ms ? now + run->conf->runtime_ms * MSEC
-					   : UINT64_MAX - DRAIN_MS * MSEC;
 	run->busy = run->clients;
+	run->drain_ms = drain_ms(run);
 	run->timer.fire = check_end;
-	loop_timer_set(run->loop, &run->timer, now + STOP_CHECK);
+	run->until = loop_clock();
+	loop_timer_set(run->loop, &run->timer, run->until + STOP_CHECK);
+	if (first->both)
+		start_both(run);
+	now = loop_clock();
+	run->start = run->peak_at = now;
+	run->until = run->conf->runtime_ms ? now + run->conf->runtime_ms * MSEC : UINT64_MAX;
 	getrusage(RUSAGE_SELF, &before);
-	for (unsigned i = 0; i < run->clients; i++)
+	for (unsigned i = 0; i < run->clients && !run->done; i++)
 		begin(&run->client[i], now);
 	loop_wait(run->loop, &run->done, 0);
 	loop_timer_del(run->loop, &run->timer);
@@ -517,13 +571,13 @@ static int connect_and_measure(struct run *run)
 	return run->err;
 }
 
-/* The receives of all SENDs in flight must fit into the memory that the server has for one address.
- */
+/* The receives of all SENDs in flight must fit into the memory that the server has for one address;
+ * and all that is in flight delays the end. */
 static uint32_t depth_of_each(const struct load_rdma *conf, unsigned clients)
 {
-	uint64_t most = BENCH_MEMORY_ALL / 4 / clients / conf->size;
+	uint64_t most = BENCH_MEMORY_ALL / (conf->both ? 8 : 4) / clients / conf->size;
 
-	if (conf->op != LOAD_OP_SEND || clients == 1 || most >= conf->depth)
+	if ((clients == 1 && !conf->both) || most >= conf->depth)
 		return conf->depth;
 	return most ? (uint32_t)most : 1;
 }
@@ -535,6 +589,7 @@ static int init_client(struct run *run, struct client *client)
 	client->run = run;
 	client->end = (struct load_end){ .op = (uint8_t)conf->op,
 		.bandwidth = conf->bandwidth,
+		.both = conf->bandwidth && conf->both,
 		.size = conf->size,
 		.depth = depth_of_each(conf, run->clients) };
 	if (conf->timed && conf->bandwidth) {

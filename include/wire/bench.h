@@ -25,7 +25,7 @@ struct bench_hello {
 	uint8_t magic[8];
 	uint8_t version, op;
 	/* 0: the server answers each message with one like it; 1: it says how many it took (struct
-	 * bench_credit) */
+	 * bench_credit); 2: it sends messages of its own at the same time (struct bench_both) */
 	uint8_t bandwidth;
 	uint8_t zero;
 	le32 size, depth;
@@ -48,3 +48,19 @@ struct bench_credit {
 	le32 messages;
 };
 WIRE_SIZE(struct bench_credit, 4);
+
+/* In both directions at once, all messages but data; which of them are data of SENDs, the magic
+ * decides. */
+enum bench_what {
+	BENCH_START,  /* from the client: send, too; the answer: sending */
+	BENCH_TAKEN,  /* so many SENDs were received since the last one */
+	BENCH_END,    /* from the client, behind its last message: send nothing more */
+	BENCH_REPORT, /* the answer: number of messages that the server has sent */
+};
+struct bench_both {
+	uint8_t magic[8];
+	le32 what;
+	uint8_t zero[4];
+	le64 messages;
+};
+WIRE_SIZE(struct bench_both, 24);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# perftest's letters with --rdma: every size, several queue pairs, Gb/s; elsewhere, and where they mean nothing, they are refused with
+# perftest's letters with --rdma: every size, several queue pairs, both directions, Gb/s; elsewhere, and where they mean nothing, they are refused with
 # a reason.
 . "$(dirname "$0")/lib.sh"
 requires jq
@@ -31,10 +31,22 @@ awk '$1 == 65536 { ratio = $4 / ($5 * 65536 * 8 / 1000); exit !(ratio > 0.99 && 
 "${b[@]}" -s 64K -n 500 --op write --test bandwidth --report_gbits --json >out 2>err || die "$(cat err)"
 jq -e '.rows[0] | (.bytes_per_second / (.messages_per_second * 65536) - 1) | fabs < 0.01' out >/dev/null || die "JSON has bytes: $(cat out)"
 
+# both directions: each, and the sum, which perftest's columns have
+"${b[@]}" -b -s 64K -n 200 -t 8 --qp 2 >out 2>err || die "$(cat err)"
+same "three operations" "$(grep -c '^RDMA [a-z]* bandwidth, both directions, 2 queue pairs$' out)" 3
+grep -q ' BW average\[MB/sec\]   MsgRate\[Mpps\]    BW out\[MB/sec\]    BW in\[MB/sec\]$' out || die "$(cat out)"
+awk '$1 == 65536 { rows++; if ($2 != 400 || $6 <= 0 || $7 <= 0 || $4 - $6 - $7 > 0.02 || $6 + $7 - $4 > 0.02) bad = 1 } END { exit bad || rows != 3 }' out ||
+	die "not the sum: $(cat out)"
+"${b[@]}" -b -s 64K -n 200 -t 8 --json >out 2>err || die "$(cat err)"
+valid out
+jq -e '(.rows | length) == 3 and all(.rows[]; .test == "bandwidth" and .iterations == 200 and .reverse_iterations > 0 and
+	(.sum_bytes_per_second - .bytes_per_second - .reverse_bytes_per_second | fabs) <= 1)' out >/dev/null || die "$(cat out)"
+
 # what is refused
 error 2 usage '' '--qp 1.to.128' "${b[@]}" --qp 1000000
 error 2 usage '' '--qp bandwidth' "${b[@]}" --qp 2 --test latency
 error 2 usage '' '--qp bandwidth' "${b[@]}" --qp 2 --ping
+error 2 usage '' '-b bandwidth' "${b[@]}" -b --test latency
 error 2 usage '' 'operand -q.is.--quiet --qp' "${b[@]}" -q 4
 error 2 usage '' '-s -a' "${b[@]}" -s 4K -a
 error 2 usage '' '-s --bs' "${b[@]}" -s 4K --bs 4K
@@ -46,7 +58,7 @@ error 2 usage '' '-d verbs' "${b[@]}" -d rxe0
 error 2 usage '' '-i perftest route' "${b[@]}" -i 1
 error 2 usage '' '--size -s' "${b[@]}" --size 4K
 error 2 usage '' '--all -a' "${b[@]}" --all
-for option in '-s 4K' -a '-t 4' '-D 1' '-d rxe0' '-m 1024' -R -F --report_gbits; do
+for option in '-s 4K' -a '-t 4' '-D 1' -b '-d rxe0' '-m 1024' -R -F --report_gbits; do
 	# shellcheck disable=SC2086
 	error 2 usage '' "${option%% *} requires.--rdma perftest" "$RDMASTOR" bench $option ram:1M
 done

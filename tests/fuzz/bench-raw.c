@@ -236,6 +236,7 @@ static void strange_server(bool ping)
 	struct load_rdma conf = { .backend = LOAD_VERBS,
 		.op = what % 3,
 		.bandwidth = what & 64,
+		.both = what & 128,
 		.size = 1u << (what >> 2 & 15),
 		.depth = depth + 1u,
 		.iterations = ITERATIONS,

@@ -22,6 +22,8 @@ static void begin(void)
 	load_side_begin((struct load_listen){ .tcp = true, .iwarp = true, .nloops = 2 });
 }
 
+static bool both; /* directions at once */
+
 static int rows(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, uint32_t qps,
 	struct load_rdma_result *result)
 {
@@ -32,6 +34,7 @@ static int rows(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, 
 		.size = size,
 		.depth = depth,
 		.qps = qps,
+		.both = both,
 		.iterations = 200,
 		.runtime_ms = NO_LIMIT_MS,
 		.timeout_ms = NO_LIMIT_MS };
@@ -95,6 +98,27 @@ Test(load_raw, several_queue_pairs, .init = begin, .fini = load_side_end)
 	diag_says(&why, DIAG_REFUSED, NULL, "memory");
 	cr_assert_eq(
 		row(LOAD_OP_SEND, true, 4096, 1, &result), 0, "all is given back: %s", why.text);
+}
+
+Test(load_raw, both_directions_at_once, .init = begin, .fini = load_side_end)
+{
+	/* 24: as long as the messages that carry no data */
+	static const uint32_t sizes[] = { 1, 24, 4096, 70001 };
+	static struct load_rdma_result result;
+
+	both = true;
+	for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_READ; op++)
+		for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			uint32_t qps = 1 + 4 * (i & 1);
+
+			cr_assert_eq(rows(op, true, sizes[i], 1 + i * 9, qps, &result), 0,
+				"op %d, %u bytes: %s", op, sizes[i], why.text);
+			cr_assert_eq(result.iterations, 200 * qps);
+			cr_assert_gt(result.reverse, 0);
+			cr_assert_gt(result.seconds, 0);
+		}
+	cr_assert_eq(row(LOAD_OP_SEND, true, 1 << 20, 1000, &result), 0, "%s", why.text);
+	cr_assert_eq(result.depth, 32, "acknowledgements take as much");
 }
 
 Test(load_raw, wrong_numbers_are_refused, .init = begin, .fini = load_side_end)
@@ -252,7 +276,7 @@ Test(load_raw, a_hello_that_is_wrong_is_turned_away, .init = begin, .fini = load
 	hello.op = BENCH_OPS;
 	turned_away(&hello, sizeof(hello), "size depth");
 	hello = right;
-	hello.bandwidth = 2;
+	hello.bandwidth = 3;
 	turned_away(&hello, sizeof(hello), "size depth");
 	hello = right;
 	hello.size = put_le32(BENCH_SIZE_MAX + 1);
@@ -424,9 +448,10 @@ static int row_in_memory(enum load_op op, bool bandwidth, struct load_rdma_resul
 	const struct load_rdma conf = { .backend = LOAD_VERBS,
 		.op = op,
 		.bandwidth = bandwidth,
+		.both = both,
 		.size = 64,
 		.depth = 8,
-		.iterations = 20,
+		.iterations = both ? 8 : 20, /* 8: the end is sent without an answer to a SEND */
 		.timeout_ms = 5000 };
 
 	return load_rdma(loop, &conf, result, &why);
@@ -477,6 +502,61 @@ Test(load_raw, a_client_that_reads_and_talks, .init = begin_in_memory, .fini = e
 	cr_assert(gone && !peer.reads);
 }
 
+enum { NONE = BENCH_REPORT + 2, UNKNOWN };
+
+/* The number is 9, where there is one. */
+static void deliver_both(struct ep *ep, uint32_t what)
+{
+	const struct bench_both message = {
+		.magic = BENCH_MAGIC, .what = put_le32(what), .messages = put_le64(9)
+	};
+
+	if (what != NONE)
+		ep_pair_deliver(ep, &message, sizeof(message));
+}
+
+/* The messages of a client of both directions, until the server ends the connection. */
+static bool ends_it(enum bench_op op, uint32_t first, uint32_t then)
+{
+	const struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = (uint8_t)op,
+		.bandwidth = 2,
+		.size = put_le32(64),
+		.depth = put_le32(8) };
+
+	gone = false;
+	peer.called = NULL;
+	peer.gone = hung_up;
+	cr_assert(ep_pair_call(&peer, &hello, sizeof(hello), 4));
+	settle();
+	cr_assert_not_null(peer.called);
+	deliver_both(peer.called, first);
+	settle();
+	cr_assert(!gone);
+	deliver_both(peer.called, then);
+	settle();
+	if (gone)
+		return true;
+	ep_pair_cut(peer.called);
+	settle();
+	return false;
+}
+
+Test(load_raw, a_client_of_both_directions_that_lies, .init = begin_in_memory,
+	.fini = end_in_memory)
+{
+	/* on SEND connections other messages are data */
+	cr_assert(ends_it(BENCH_SEND, NONE, BENCH_END), "the end before the start");
+	cr_assert(ends_it(BENCH_SEND, NONE, BENCH_TAKEN), "more than were sent");
+	cr_assert(ends_it(BENCH_SEND, BENCH_START, BENCH_TAKEN), "more than are in flight");
+	cr_assert(ends_it(BENCH_SEND, BENCH_START, BENCH_START), "two starts");
+	cr_assert(ends_it(BENCH_SEND, BENCH_START, BENCH_REPORT), "a report");
+	cr_assert(ends_it(BENCH_SEND, BENCH_START, UNKNOWN));
+	cr_assert(!ends_it(BENCH_SEND, BENCH_START, BENCH_END));
+	cr_assert(ends_it(BENCH_WRITE, NONE, BENCH_TAKEN), "no SENDs");
+}
+
 static void accept_it(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
 {
 	static const struct bench_welcome yes = { .magic = BENCH_MAGIC, .version = BENCH_VERSION };
@@ -504,6 +584,22 @@ static void pay_too_much(struct ep_peer *p, struct ep *ep, const uint8_t *bytes,
 	ep_pair_deliver(ep, &credit, sizeof(credit));
 }
 
+/* The answers of a server of both directions: to the start, and to the end. */
+static uint32_t to_start, to_end;
+
+static void answer_both(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+{
+	const struct bench_both *asked = (const void *)bytes;
+
+	(void)p;
+	if (len != sizeof(*asked) || memcmp(bytes, BENCH_MAGIC, 8))
+		return;
+	if (get_le32(asked->what) == BENCH_START)
+		deliver_both(ep, to_start);
+	else if (get_le32(asked->what) == BENCH_END)
+		deliver_both(ep, to_end);
+}
+
 static void refused(enum load_op op, bool bandwidth)
 {
 	static struct load_rdma_result result;
@@ -523,5 +619,24 @@ Test(load_raw, a_server_that_answers_too_much, .init = begin_in_memory, .fini = 
 	refused(LOAD_OP_READ, true);
 	peer.request = accept_it;
 	peer.message = pay_too_much;
+	refused(LOAD_OP_SEND, true);
+}
+
+Test(load_raw, a_server_of_both_directions_that_lies, .init = begin_in_memory,
+	.fini = end_in_memory)
+{
+	both = true;
+	peer.request = accept_it;
+	peer.message = answer_both;
+	to_start = BENCH_REPORT; /* before the end */
+	refused(LOAD_OP_SEND, true);
+	to_start = BENCH_TAKEN;
+	refused(LOAD_OP_SEND, true);
+	to_start = BENCH_START;
+	to_end = BENCH_START; /* again */
+	refused(LOAD_OP_SEND, true);
+	to_end = UNKNOWN;
+	refused(LOAD_OP_SEND, true);
+	to_end = BENCH_REPORT; /* 9 messages, but no data has arrived */
 	refused(LOAD_OP_SEND, true);
 }
