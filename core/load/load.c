@@ -346,11 +346,19 @@ static int lost(struct load *load)
 {
 	const struct diag *why = load->lost && load->lost->err ? load->lost : NULL;
 	uint32_t count = load->result->unanswered;
+	struct diag gone = { 0 };
 	uint64_t oldest = 0;
+	bool back = false;
 
-	for (unsigned i = 0; i < load->opt->jobs; i++)
+	for (unsigned i = 0; i < load->opt->jobs; i++) {
 		if (load->job[i]->oldest_ns > oldest)
 			oldest = load->job[i]->oldest_ns;
+		back |= !why && load->job[i]->lost;
+	}
+	if (back) {
+		diag_set(&gone, DIAG_UNREACHABLE, EHOSTUNREACH, "the connection was lost");
+		why = &gone;
+	}
 	diag_set(load->diag, why ? why->code : DIAG_TIMEOUT, why ? why->err : ETIMEDOUT,
 		"%u request%s had no answer within %.3g s%s%s", count, count == 1 ? "" : "s",
 		(double)oldest / 1e9, why ? ": " : "", why ? why->text : "");

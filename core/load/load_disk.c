@@ -318,6 +318,7 @@ static void io_failed(struct disk_job *dj, const struct slot *slot)
 
 	if (unanswered(dj, io)) {
 		load_job_count_unanswered(&dj->job, kind_of(slot), slot->at_ns);
+		dj->job.lost |= io->status == -EHOSTUNREACH;
 	} else if (!dj->job.why.err) {
 		if (!text && io->status == -ENOTCONN && dj->lane->why.err)
 			text = dj->lane->why.text;

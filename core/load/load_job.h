@@ -30,6 +30,7 @@ struct load_job { /* first member of the kind's struct; used only by its own thr
 	bool wait_known;
 	uint64_t oldest_ns; /* age of the oldest unanswered request */
 	uint32_t unanswered;
+	bool lost; /* some of them by the loss of the connection, which may be back */
 	struct load_log_part *log; /* NULL: none */
 	struct diag why;           /* err: the job failed */
 	struct loop_timer watch;
