@@ -27,7 +27,7 @@
 #define FILE_LONGEST_CLEAR (128u << 20) /* zero: the kernel may have to write zeroes */
 #define FILE_LONGEST_META  (1u << 30)   /* trim, map */
 #define FILE_WATCH_NS      1000000000ull
-#define FILE_HEADER_NS     200000000ull /* longest wait for the header when opening */
+#define FILE_HEADER_NS     3000000000ull /* longest wait for the header when opening */
 
 static void file_free(struct bdev *bdev)
 {
