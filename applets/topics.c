@@ -29,6 +29,8 @@ const char applet_uri_help[] =
 	"  timeout=SECONDS       limit of one connection attempt\n"
 	"  loss=POLICY           hold I/O without a path: fail-fast, SECONDS, forever\n"
 	"  path=ADDRESS          another path to the same disk; may be repeated\n"
+	"  policy=failover|round-robin|queue-depth  which of them is used\n"
+	"  preferred=ADDRESS     the path to use first with policy=failover\n"
 	"  src=ADDRESS           local address\n"
 	"  iface=NAME            local network interface\n"
 	"  rdma=verbs|iwarp|auto RDMA device, or software iWARP, which needs none\n"

@@ -15,9 +15,11 @@ int output_attach(
 	struct bdev **, struct loop *, struct uri *, const struct bdev_env *, struct diag *);
 struct paths_keys { /* preset with the defaults */
 	uint32_t loss_ms, quiesce_ms;
-	unsigned others; /* number of path= keys */
+	uint8_t policy;     /* enum paths_policy */
+	unsigned others;    /* number of path= keys */
+	unsigned preferred; /* 0: the URI's own address; else which path= key, from 1 on */
 };
-/* Parse the keys path, loss and quiesce of a network URI. */
+/* Parse the keys path, policy, preferred, loss and quiesce of a network URI. */
 int paths_keys(struct uri *, struct paths_keys *, struct diag *);
 /* Attach the disks of a network URI and of its path= keys as one disk. */
 int paths_attach(

@@ -7,6 +7,13 @@
 
 #define PATHS_MSEC 1000000ull
 
+/* Which path carries a request */
+enum paths_policy {
+	PATHS_FAILOVER,    /* the first one that is up: preferred=, then in the order of the URI */
+	PATHS_ROUND_ROBIN, /* each in turn */
+	PATHS_QUEUE_DEPTH, /* the one with the fewest requests of the lane in flight */
+};
+
 enum path_state {
 	PATH_IDLE, /* no leaf; the next attempt is scheduled */
 	PATH_OPENING,
@@ -37,6 +44,7 @@ struct paths {
 	uint32_t loss_ms;      /* UINT32_MAX: no limit */
 	uint32_t quiesce_ms;   /* minimum; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
+	uint8_t policy;        /* enum paths_policy */
 	bool grace_over, stopping;
 	unsigned tries; /* attempts since no path was up */
 	uint64_t begun_ns;
@@ -101,7 +109,7 @@ struct paths_lane {
 	 * writes; paused: refused temporarily, retried in order; completed: done() comes at the end
 	 * of the turn */
 	struct io_list held, withheld, paused, completed;
-	struct loop_timer expire, release, resume;
+	struct loop_timer expire, release, resume, fail_back;
 	struct loop_work work; /* runs what must not run in callbacks or calls of the owner */
 	struct pool **pool;
 	unsigned pools;
@@ -136,7 +144,7 @@ void paths_left(struct loop_msg *);
 void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
 void paths_leg_refused(struct loop_msg *);
-/* paths_uri.c: parse the URIs of all paths, and loss= */
+/* paths_uri.c: parse the URIs of all paths, the preferred one first, and the keys of all */
 int paths_uris(struct paths *, struct uri *, struct diag *);
 /* paths_same.c: whether two leaves are one disk, and whether a leaf meets the limits announced at
  * open */

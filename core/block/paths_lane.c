@@ -10,8 +10,10 @@
 #define BLAME_MS 2
 /* after that many losses and the time of the loss policy, the request itself may be the cause */
 #define LOSSES_MAX 8
-#define PAUSE_MS   100 /* before sending a request again that its target refused for now */
-#define TRIES_MIN  50  /* of such a request, whatever the loss policy */
+#define PAUSE_MS   100  /* before sending a request again that its target refused for now */
+#define REST_MS    1000 /* of a path that refused a request, while requests are spread */
+#define STEADY_MS  500  /* a path that is back has been up for that long before it is used */
+#define TRIES_MIN  50   /* of such a request, whatever the loss policy */
 /* tries of one request before a busy target is reported */
 #define REPORT_TRIES 10
 
@@ -185,6 +187,27 @@ static struct leg *leg_pick(struct paths_lane *pl)
 											 : best;
 }
 
+/* The leg of the next request. One that refused a request is not tried each time its turn comes. */
+static struct leg *leg_spread(struct paths_lane *pl)
+{
+	const unsigned count = pl->paths->count, at = pl->current->index;
+	const uint64_t now = loop_now(pl->lane.loop);
+	struct leg *best = NULL;
+
+	for (unsigned i = 1; i <= count; i++) {
+		struct leg *leg = &pl->leg[(at + i) % count];
+
+		if (leg->state != LEG_UP ||
+			(leg->refused_ns && now < leg->refused_ns + REST_MS * PATHS_MSEC))
+			continue;
+		if (pl->paths->policy == PATHS_ROUND_ROBIN)
+			return leg;
+		if (!best || leg->inflight < best->inflight)
+			best = leg;
+	}
+	return best ? best : pl->current;
+}
+
 static struct leg *leg_find(struct paths_lane *pl, enum leg_state state)
 {
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
@@ -213,6 +236,15 @@ static void paused_resume(struct loop_timer *timer)
 			pl->current = leg_pick(pl);
 		io_hold(pl, io);
 	}
+}
+
+/* The path that comes first may be back. */
+static void fail_back(struct loop_timer *timer)
+{
+	struct paths_lane *pl = container_of(timer, struct paths_lane, fail_back);
+
+	if (pl->current && pl->paths->policy == PATHS_FAILOVER)
+		pl->current = leg_pick(pl);
 }
 
 static void lane_announce(struct paths_lane *pl, enum lane_state state)
@@ -349,6 +381,8 @@ static void leg_changed(struct lane *lane)
 		leg->state = LEG_UP;
 		leg->was_up = true;
 		lane_settle(leg->pl);
+		loop_timer_set(leg->pl->lane.loop, &leg->pl->fail_back,
+			loop_clock() + STEADY_MS * PATHS_MSEC);
 	}
 }
 
@@ -527,6 +561,8 @@ static void io_send(struct paths_lane *pl, struct io *io)
 {
 	struct paths_io *pio = io->lower;
 
+	if (pl->paths->policy != PATHS_FAILOVER)
+		pl->current = leg_spread(pl);
 	pio->leg = pl->current;
 	pio->done = io->done;
 #ifdef DEBUG_CONTRACTS
@@ -639,6 +675,7 @@ static void lane_abort(struct lane *lane, const struct diag *why)
 	loop_timer_del(lane->loop, &pl->expire);
 	loop_timer_del(lane->loop, &pl->release);
 	loop_timer_del(lane->loop, &pl->resume);
+	loop_timer_del(lane->loop, &pl->fail_back);
 	*pl->withheld.tail = list_take(&pl->paused);
 	*pl->held.tail = list_take(&pl->withheld);
 	for (io = list_take(&pl->held); io; io = next) {
@@ -730,6 +767,7 @@ static void lane_free(struct lane *lane)
 	loop_timer_del(lane->loop, &pl->expire);
 	loop_timer_del(lane->loop, &pl->release);
 	loop_timer_del(lane->loop, &pl->resume);
+	loop_timer_del(lane->loop, &pl->fail_back);
 	loop_work_del(lane->loop, &pl->work);
 	loop_post(pl->paths->bdev.loop, &pl->leave);
 	loop_wait(lane->loop, &pl->left_control, 0);
@@ -777,6 +815,7 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 	pl->expire.fire = held_expire;
 	pl->release.fire = withheld_release;
 	pl->resume.fire = paused_resume;
+	pl->fail_back.fire = fail_back;
 	pl->join.run = paths_joined;
 	pl->joined_msg.run = lane_joined;
 	pl->leave.run = paths_left;

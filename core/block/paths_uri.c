@@ -71,6 +71,40 @@ static int loss_of(struct uri *uri, uint32_t *loss_ms, struct diag *diag)
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 
+static int read_policy(struct uri *uri, struct paths_keys *keys, struct diag *diag)
+{
+	static const char *const words[] = { [PATHS_FAILOVER] = "failover",
+		[PATHS_ROUND_ROBIN] = "round-robin",
+		[PATHS_QUEUE_DEPTH] = "queue-depth" };
+	const char *value = uri_value(uri, "policy");
+
+	if (!value)
+		return 0;
+	for (uint8_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(value, words[i])) {
+			keys->policy = i;
+			return 0;
+		}
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"policy='%s': must be failover, round-robin or queue-depth", value);
+}
+
+static int read_preferred(struct uri *uri, struct paths_keys *keys, struct diag *diag)
+{
+	const char *value = uri_value(uri, "preferred");
+
+	if (!value)
+		return 0;
+	if (keys->policy != PATHS_FAILOVER)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "preferred=: policy=%s uses all paths",
+			uri_value(uri, "policy"));
+	while (keys->preferred++ < keys->others)
+		if (!strcmp(value, uri_value_nth(uri, "path", keys->preferred - 1)))
+			return 0;
+	return diag_set(
+		diag, DIAG_USAGE, EINVAL, "preferred='%s': must be the same as a path= key", value);
+}
+
 int paths_keys(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 {
 	const char *value;
@@ -78,6 +112,8 @@ int paths_keys(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 
 	if (!err)
 		err = uri_msec(uri, "quiesce", &keys->quiesce_ms, diag);
+	if (!err)
+		err = read_policy(uri, keys, diag);
 	while (!err && (value = uri_value_nth(uri, "path", keys->others))) {
 		if (keys->others++ == URI_PATHS)
 			return diag_set(
@@ -85,7 +121,7 @@ int paths_keys(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 		if (!*value)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "path=: no host given");
 	}
-	return err;
+	return err ? err : read_preferred(uri, keys, diag);
 }
 
 int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
@@ -96,13 +132,17 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 
 	paths->loss_ms = keys.loss_ms;
 	paths->quiesce_ms = keys.quiesce_ms;
+	paths->policy = keys.policy;
 	if (err)
 		return err;
 	/* all path= keys are marked as used by now, also in the copies */
-	uri_copy(&paths->path[0].uri, uri);
-	paths->count = 1;
+	paths->count = 1 + keys.others;
+	uri_copy(&paths->path[keys.preferred ? 1 : 0].uri, uri);
 	for (unsigned i = 0; i < keys.others && !err; i++) {
-		struct uri *other = &paths->path[paths->count++].uri;
+		unsigned place = i + 1 == keys.preferred  ? 0
+				 : i + 1 < keys.preferred ? i + 2
+							  : i + 1;
+		struct uri *other = &paths->path[place].uri;
 
 		value = uri_value_nth(uri, "path", i);
 		if (strstr(value, "://")) {

@@ -93,7 +93,7 @@ Test(paths, one_of_two_paths_is_enough_and_the_other_joins_later)
 	rig_fini(&rig);
 }
 
-Test(paths, the_preferred_way_is_taken_and_a_dead_one_not_returned_to)
+Test(paths, the_first_way_is_taken_and_returned_to_once_it_is_steady)
 {
 	struct rig rig;
 
@@ -109,6 +109,9 @@ Test(paths, the_preferred_way_is_taken_and_a_dead_one_not_returned_to)
 	cr_assert_eq(rig_io(&rig, IO_READ), 0);
 	cr_assert_eq(atomic_load(&rig.way[0].done[IO_READ]), 1);
 	cr_assert_eq(atomic_load(&rig.way[1].done[IO_READ]), 1);
+	rig_turn_for(&rig, 700);
+	cr_assert_eq(rig_io(&rig, IO_READ), 0);
+	cr_assert_eq(atomic_load(&rig.way[0].done[IO_READ]), 2);
 	rig_fini(&rig);
 }
 
@@ -129,6 +132,7 @@ Test(paths, reads_fail_over_at_once_and_writes_after_the_quiet_time)
 	req_submit(&rig, &zero, IO_ZERO, 3);
 	rig_turn_for(&rig, 20);
 	cr_assert(!read.over && !write.over);
+	atomic_store(&rig.way[0].refuse, 1000); /* and it stays away */
 	cr_assert(flaky_kill(&rig.way[0]));
 	cr_assert(req_wait(&rig, &read, 500));
 	rig_turn_for(&rig, 50);

@@ -192,6 +192,8 @@ static void killer_fire(struct loop_timer *timer)
  * Returns the errors. */
 static unsigned schedule(unsigned seed, unsigned lanes)
 {
+	static const char *const two[] = { "flaky://a/?path=b",
+		"flaky://a/?path=b&policy=round-robin", "flaky://a/?path=b&policy=queue-depth" };
 	struct flaky_disk disk;
 	struct flaky_path way[2] = { { .host = "a" }, { .host = "b" } };
 	struct bdev_env env = { .write = true, .on_loss_ms = UINT32_MAX };
@@ -224,8 +226,8 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 	killer.loop = loop;
 	if (lanes > 1 || seed % 2)
 		errors += workers_start(&threads, lanes, loop_options(loop), &diag) != 0;
-	errors += bdev_open(&bdev, loop, killer.paths == 1 ? "flaky://a/" : "flaky://a/?path=b",
-			  &env, &diag) != 0;
+	errors += bdev_open(&bdev, loop, killer.paths == 1 ? "flaky://a/" : two[seed / 8 % 3], &env,
+			  &diag) != 0;
 	for (unsigned i = 0; i < lanes && !errors; i++) {
 		worker[i].loop = threads ? workers_loop(threads, i) : loop;
 		worker[i].bdev = bdev;

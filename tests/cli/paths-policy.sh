@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# One file behind two servers: which of them carries the requests with each policy, also after one was killed and is back.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
+requires nbdcopy jq cmp
+
+random_file img 4
+first=
+second=
+end_both() { kill -KILL $first $second 2>/dev/null || true; }
+cleanup_fn end_both
+start_first() {
+	serve img --force --nvmf --tcp "127.0.0.1:${1:-0}" --nqn nqn.2026-11.test:two
+	first=$SERVER one=$TCP one_port=$PORT SERVER=
+}
+start_first
+serve img --force --nvmf --tcp 127.0.0.1:0 --nqn nqn.2026-11.test:two
+second=$SERVER two_port=$PORT SERVER=
+
+# count PID: reads of the server until now
+count() { "$RDMASTOR" status --json | jq --argjson pid "$1" '[.serving[] | select(.pid == $pid) | .reads] | add'; }
+# read_by KEYS: the reads of both, in one and two
+read_by() {
+	local before_one before_two
+	before_one=$(count "$first") before_two=$(count "$second")
+	"$RDMASTOR" bench "$one?queues=1&path=127.0.0.1:$two_port$1" --rw randread --bs 4K --size 4M >bench.out 2>&1 || die "$1: $(cat bench.out)"
+	one_read=$(($(count "$first") - before_one)) two_read=$(($(count "$second") - before_two))
+}
+read_by ""
+[ "$two_read" = 0 ] && [ "$one_read" -ge 1000 ] || die "failover: $one_read and $two_read"
+read_by "&preferred=127.0.0.1:$two_port"
+[ "$one_read" = 0 ] && [ "$two_read" -ge 1000 ] || die "preferred: $one_read and $two_read"
+for policy in round-robin queue-depth; do
+	read_by "&policy=$policy"
+	[ "$one_read" -ge 300 ] && [ "$two_read" -ge 300 ] || die "$policy: $one_read and $two_read"
+done
+
+# One is killed under load and comes back. Nothing is lost, and it is used again.
+for policy in failover round-robin; do
+	"$RDMASTOR" bench "$one?queues=1&path=127.0.0.1:$two_port&policy=$policy" --rw randwrite --bs 4K --iodepth 4 --verify --runtime 9 >bench.out 2>&1 &
+	bench=$!
+	wait_until under_load "$first"
+	kill -KILL "$first"
+	wait "$first" 2>/dev/null || true
+	start_first "$one_port"
+	wait_until under_load "$first"
+	wait "$bench" || die "$policy: $(cat bench.out)"
+done

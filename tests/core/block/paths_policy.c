@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Which of several paths a request takes: policy= and preferred=, with paths that refuse requests,
+ * are slow, are lost and come back. */
+/* Link: leap */
+#include "flaky_rig.h"
+#include "says.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
+
+static void reads(struct rig *rig, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		cr_assert_eq(rig_io(rig, IO_READ), 0);
+}
+
+/* Reads of each way since the last call. */
+static void have_read(struct rig *rig, unsigned a, unsigned b, unsigned c)
+{
+	const unsigned expected[] = { a, b, c };
+
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned done = atomic_exchange(&rig->way[i].done[IO_READ], 0);
+
+		cr_assert_eq(done, expected[i], "way %u: %u reads, not %u", i, done, expected[i]);
+	}
+}
+
+Test(paths_policy, failover_takes_the_order_of_the_uri)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b&path=c&policy=failover");
+	reads(&rig, 10);
+	have_read(&rig, 10, 0, 0);
+	atomic_store(&rig.way[0].refuse, 1000000);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 20);
+	reads(&rig, 10);
+	have_read(&rig, 0, 10, 0);
+	rig_fini(&rig);
+}
+
+Test(paths_policy, preferred_is_taken_first_and_returned_to)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b&path=c&preferred=c");
+	reads(&rig, 10);
+	have_read(&rig, 0, 0, 10);
+	rig_assert_fact(&rig, "path 1", "flaky://c/ up");
+	atomic_store(&rig.way[2].refuse, 1);
+	cr_assert(flaky_kill(&rig.way[2]));
+	rig_turn_for(&rig, 20);
+	reads(&rig, 10);
+	have_read(&rig, 10, 0, 0);
+	rig_turn_for(&rig, 1000);
+	reads(&rig, 10);
+	have_read(&rig, 0, 0, 10);
+	rig_fini(&rig);
+}
+
+/* A path that is lost again and again before it is steady carries nothing. */
+Test(paths_policy, an_unsteady_path_is_not_returned_to)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b");
+	for (unsigned i = 0; i < 10; i++) {
+		while (!flaky_kill(&rig.way[0]))
+			rig_turn_for(&rig, 50);
+		rig_turn_for(&rig, 400);
+		reads(&rig, 1);
+	}
+	have_read(&rig, 0, 10, 0);
+	rig_turn_for(&rig, 10000);
+	reads(&rig, 1);
+	have_read(&rig, 1, 0, 0);
+	rig_fini(&rig);
+}
+
+Test(paths_policy, round_robin_uses_all_alike)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b&path=c&policy=round-robin");
+	rig_turn_for(&rig, 100);
+	reads(&rig, 30);
+	have_read(&rig, 10, 10, 10);
+	atomic_store(&rig.way[1].refuse, 1);
+	cr_assert(flaky_kill(&rig.way[1]));
+	rig_turn_for(&rig, 20);
+	reads(&rig, 10);
+	have_read(&rig, 5, 0, 5);
+	rig_turn_for(&rig, 1000);
+	reads(&rig, 30);
+	have_read(&rig, 10, 10, 10);
+	rig_fini(&rig);
+}
+
+Test(paths_policy, round_robin_leaves_out_a_path_that_refuses)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b&policy=round-robin");
+	rig_turn_for(&rig, 100);
+	atomic_store(&rig.way[1].io_refuse_detail, BDEV_RETRY | BDEV_OTHER_PATH);
+	atomic_store(&rig.way[1].io_refuse, 1000);
+	reads(&rig, 20);
+	have_read(&rig, 20, 0, 0);
+	cr_assert_eq(atomic_load(&rig.way[1].io_refused), 1, "not with each request");
+	atomic_store(&rig.way[1].io_refuse, 0);
+	rig_turn_for(&rig, 1000);
+	reads(&rig, 20);
+	have_read(&rig, 10, 10, 0);
+	rig_fini(&rig);
+}
+
+Test(paths_policy, queue_depth_leaves_out_a_path_that_is_slow)
+{
+	struct req stuck[3];
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b&policy=queue-depth");
+	rig_turn_for(&rig, 100);
+	atomic_store(&rig.way[0].hold, true);
+	for (unsigned i = 0; i < 3; i++) {
+		req_submit(&rig, &stuck[i], IO_READ, i);
+		rig_turn_for(&rig, 5);
+	}
+	reads(&rig, 10);
+	cr_assert_eq(stuck[0].over + stuck[1].over + stuck[2].over, 2, "one of them is held");
+	cr_assert_eq(atomic_load(&rig.way[0].done[IO_READ]), 0);
+	cr_assert_eq(atomic_load(&rig.way[1].done[IO_READ]), 12);
+	atomic_store(&rig.way[0].hold, false);
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(req_wait(&rig, &stuck[i], 5000));
+	atomic_store(&rig.way[0].done[IO_READ], 0);
+	atomic_store(&rig.way[1].done[IO_READ], 0);
+	reads(&rig, 20);
+	have_read(&rig, 10, 10, 0);
+	rig_fini(&rig);
+}
+
+static void assert_usage(const char *uri, const char *words)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, uri, &rig.env, &rig.diag), -EINVAL);
+	diag_says(&rig.diag, DIAG_USAGE, uri, words);
+	rig.bdev = NULL;
+	rig_fini(&rig);
+}
+
+Test(paths_policy, bad_values_are_named)
+{
+	assert_usage("flaky://a/?path=b&policy=best", "policy='best' round-robin");
+	assert_usage("flaky://a/?path=b&policy=", "policy=''");
+	assert_usage("flaky://a/?path=b&preferred=c", "preferred='c' path=");
+	assert_usage("flaky://a/?preferred=a", "preferred='a' path=");
+	assert_usage("flaky://a/?path=b&policy=round-robin&preferred=b", "preferred= round-robin");
+}
