@@ -119,3 +119,13 @@ static inline void load_count(
 	job->bytes[kind] += bytes;
 	job->last_ns = now;
 }
+
+/* The kind of a disk's request. */
+static inline uint8_t load_io_kind(const struct load_options *opt, enum load_kind kind)
+{
+	static const uint8_t change[] = {
+		[LOAD_DATA] = IO_WRITE, [LOAD_TRIM] = IO_TRIM, [LOAD_ZERO] = IO_ZERO
+	};
+
+	return kind == LOAD_READ ? IO_READ : kind == LOAD_FLUSH ? IO_FLUSH : change[opt->change];
+}
