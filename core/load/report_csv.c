@@ -11,7 +11,7 @@
 #define HEADING                                                                                    \
 	"time,name,uri,again,rw,read_percent,bs,iodepth,numjobs,round,iops,bytes_per_second,"      \
 	"p50_ns,p99_ns,cpu_ns_per_request,server_cpu_ns_per_request,rate_iops,rate_process,"       \
-	"offset_bytes,range_bytes,runtime_seconds\r\n"
+	"offset_bytes,range_bytes,runtime_seconds,fsync\r\n"
 
 static void put_quoted(FILE *to, const char *text)
 {
@@ -55,11 +55,14 @@ static void put_row(
 		fprintf(to, "%.1f,", row->figure[MATRIX_CPU][i]);
 		put_known(to, row->figure[MATRIX_SERVER_CPU][i], 1);
 		put_known(to, load->rate, 3);
-		fprintf(to, "%s,%" PRIu64 ",%" PRIu64 ",%.3f\r\n",
+		fprintf(to, "%s,%" PRIu64 ",%" PRIu64 ",%.3f,",
 			!(load->rate > 0) ? ""
 			: load->poisson   ? "poisson"
 					  : "constant",
 			load->offset, load->size, load->runtime_ms / 1000.);
+		if (load->flush_every)
+			fprintf(to, "%" PRIu32, load->flush_every);
+		fputs("\r\n", to);
 	}
 }
 

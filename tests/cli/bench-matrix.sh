@@ -24,10 +24,11 @@ jq -e 'all(.rows[]; .iops_summary.median as $m | any(.figures[]; .iops == $m))' 
 "${m[@]}" --rounds 1 --bs 4K --iodepth 1 disk.img --csv out.csv >text 2>err || die "status $?: $(cat err)"
 same 'lines of the table' "$(wc -l <out.csv)" $((1 + 2 * 2 * 3 * 5 + 2))
 same headings "$(grep -c ^time, out.csv)" 1
+same 'the heading' "$(head -n 1 out.csv | tr -d '\r')" "$(sed -n '/^time,name,/,/^\.Ed/{/^\.Ed/!p}' "$top/man/rdmastor-bench.1" | tr -d '\n')"
 python3 -c 'import csv
 rows = list(csv.DictReader(open("out.csv", newline="")))
 assert all(None not in r and None not in r.values() for r in rows)
-assert all(r["runtime_seconds"] == "0.100" and r["offset_bytes"] == "0" and r["range_bytes"] == "2097152" and not r["rate_iops"] for r in rows)
+assert all(r["runtime_seconds"] == "0.100" and r["offset_bytes"] == "0" and r["range_bytes"] == "2097152" and not r["rate_iops"] and not r["fsync"] for r in rows)
 assert {r["uri"] for r in rows if r["name"] == "nbd+unix"} == {"'"$URI"'"}
 assert all(float(r["iops"]) * int(r["bs"]) - float(r["bytes_per_second"]) < 4096 for r in rows)' || die "$(head -3 out.csv)"
 
@@ -168,9 +169,11 @@ error 2 usage '' 'disk.img --matrix' "${b[@]}" disk.img
 
 # trims with flushes, which an earlier measurement must have had as well
 t=("$RDMASTOR" bench --matrix --rounds 1 --runtime 500ms --iodepth 1 --rw randtrim ram:1M)
-"${t[@]}" --fsync 4 --json >flushed.json 2>err || die "$(cat err)"
+"${t[@]}" --fsync 4 --json --csv flushed.csv >flushed.json 2>err || die "$(cat err)"
 valid flushed.json
 jq -e '.fsync == 4 and all(.rows[]; .total | .trim.requests > 0 and has("flushes"))' flushed.json >/dev/null || die "$(cat flushed.json)"
+python3 -c 'import csv
+assert {r["fsync"] for r in csv.DictReader(open("flushed.csv", newline=""))} == {"4"}' || die "$(cat flushed.csv)"
 error 2 usage flushed.json fsync "${t[@]}" --baseline flushed.json
 
 # --dry-run says how much would be measured
