@@ -105,6 +105,7 @@ int load_state_read(struct verify *verify, bool blocks, const char *path, struct
 	if (!err && blocks)
 		err = load_verify_init(
 			verify, verify->seed, verify->offset, verify->blocks, verify->bs, diag);
+	verify->from_state = true;
 	if (!err && blocks && !read_blocks(file, &header, verify, &any))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "is damaged or incomplete");
 	else if (!err && blocks && !any)

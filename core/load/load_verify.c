@@ -118,7 +118,8 @@ static void what_instead(
 	else if (off % 8 == at % 8 && off >= verify->offset && off < end && generation)
 		snprintf(text, 120, "data written to byte %" PRIu64, off);
 	else
-		snprintf(text, 120, "data that this run didn't write");
+		snprintf(text, 120, "data that %s didn't write",
+			verify->from_state ? "the run of the state" : "this run");
 }
 
 uint64_t load_verify_explain(

@@ -10,6 +10,7 @@ struct verify { /* state of a part of the disk */
 	uint64_t seed, offset, blocks;
 	uint32_t bs;
 	uint16_t *generation; /* per block; 0 = unknown. Populated on write */
+	bool from_state;      /* of another run, by load_state_read() */
 };
 
 int load_verify_init(struct verify *, uint64_t seed, uint64_t offset, uint64_t blocks, uint32_t bs,

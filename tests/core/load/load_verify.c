@@ -104,7 +104,10 @@ Test(load_verify, of_another_run, .init = begin, .fini = end)
 	verify.generation[7] = 1;
 	cr_assert_not(load_verify_same(&verify, 7, block));
 	load_verify_explain(&verify, 7, block, &why);
-	diag_says(&why, DIAG_MISMATCH, NULL, "run");
+	diag_says(&why, DIAG_MISMATCH, NULL, "this_run");
+	verify.from_state = true;
+	load_verify_explain(&verify, 7, block, &why);
+	diag_says(&why, DIAG_MISMATCH, NULL, "run_of_the_state");
 }
 
 Test(load_verify, generations_go_round_without_zero, .init = begin, .fini = end)
