@@ -21,6 +21,26 @@ static int unsupported_request(
 	return 0;
 }
 
+/* The file of verify_only is not of this disk. */
+static int wrong_state(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
+{
+	const struct bdev_limits *lim = &disk->lim;
+
+	if (opt->bs % lim->block || opt->offset % lim->block)
+		return diag_set(diag, DIAG_MISMATCH, EINVAL,
+			"has blocks of %u bytes, but %s is about blocks of %u from byte %" PRIu64,
+			lim->block, opt->verify_only, opt->bs, opt->offset);
+	if (opt->bs > lim->max[IO_READ])
+		return diag_set(diag, DIAG_MISMATCH, E2BIG,
+			"reads at most %u bytes per request, but %s is about blocks of %u",
+			lim->max[IO_READ], opt->verify_only, opt->bs);
+	if (opt->offset + opt->size > lim->size)
+		return diag_set(diag, DIAG_MISMATCH, ENOSPC,
+			"has %" PRIu64 " bytes, but %s is about the first %" PRIu64, lim->size,
+			opt->verify_only, opt->offset + opt->size);
+	return 0;
+}
+
 static int wrong_request(const struct bdev *disk, const struct load_options *opt, struct diag *diag)
 {
 	const struct bdev_limits *lim = &disk->lim;
@@ -56,10 +76,6 @@ static int wrong_part(const struct bdev *disk, const struct load_options *opt, s
 	bool writes = opt->verify && !opt->verify_only;
 	uint64_t least = writes ? (uint64_t)opt->bs * opt->jobs * opt->depth : opt->bs, rest;
 
-	if (opt->verify_only && opt->offset + opt->size > lim->size)
-		return diag_set(diag, DIAG_MISMATCH, ENOSPC,
-			"has %" PRIu64 " bytes, but %s is about the first %" PRIu64, lim->size,
-			opt->verify_only, opt->offset + opt->size);
 	if (opt->offset % lim->block)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"--offset: must be a multiple of %u, the disk's block size", lim->block);
@@ -87,6 +103,8 @@ int load_disk_check(const struct bdev *disk, const struct load_options *opt, str
 {
 	int err = unsupported_request(disk, opt, diag);
 
+	if (!err && opt->verify_only)
+		err = wrong_state(disk, opt, diag);
 	if (!err)
 		err = wrong_request(disk, opt, diag);
 	if (!err)

@@ -731,6 +731,27 @@ Test(load_disk, what_was_written_can_be_checked_later, .init = begin, .fini = en
 	unlink(path);
 }
 
+Test(load_disk, a_state_of_other_blocks_is_named, .init = begin, .fini = end)
+{
+	char path[] = "/tmp/load_state.XXXXXX";
+
+	close(mkstemp(path));
+	opt.offset = 512;
+	cr_assert_eq(write_and_keep(path), 0, "%s", why.text);
+	opt = (struct load_options){ .depth = 3, .jobs = 1, .drain_ms = NO_LIMIT_MS };
+	cr_assert_eq(load_state_options(&opt, path, &why), 0, "%s", why.text);
+	disk->bdev.lim.block = 8192;
+	refused(EINVAL, DIAG_MISMATCH, path);
+	refused(EINVAL, DIAG_MISMATCH, "8192 4096");
+	disk->bdev.lim.block = 4096;
+	refused(EINVAL, DIAG_MISMATCH, "byte_512");
+	disk->bdev.lim.block = 512;
+	disk->bdev.lim.max[IO_READ] = 2048;
+	refused(E2BIG, DIAG_MISMATCH, path);
+	refused(E2BIG, DIAG_MISMATCH, "2048 4096");
+	unlink(path);
+}
+
 Test(load_disk, a_load_that_failed_keeps_what_was_answered, .init = begin, .fini = end)
 {
 	char path[] = "/tmp/load_state.XXXXXX";
