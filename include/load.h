@@ -43,9 +43,10 @@ struct load_options {
 	uint64_t offset, size;        /* the part of the disk to use, bytes; size 0: to its end */
 	uint64_t bytes;               /* limit per job; 0: none */
 	uint32_t runtime_ms, ramp_ms; /* 0: no limit; time before it that does not count */
-	uint32_t drain_ms;    /* at the end, give up requests after this time without an answer */
-	uint32_t timeout_ms;  /* to connect (TCP socket); 0: none */
-	volatile int *stop;   /* NULL, or set by a signal: end with the results so far */
+	uint32_t drain_ms;   /* at the end, give up requests after this time without an answer */
+	uint32_t timeout_ms; /* to connect (TCP socket); 0: none */
+	/* NULL, or set by a signal or, atomically, by any thread: end with the results so far */
+	volatile int *stop;
 	struct load_log *log; /* of a disk's requests; NULL: none */
 	void (*progress)(const struct load_progress *, void *arg); /* ten times a second */
 	void *arg;

@@ -176,6 +176,11 @@ void load_job_failed(struct load_job *job)
 	abort_load(job->load);
 }
 
+static bool is_stopped(const struct load *load)
+{
+	return load->opt->stop && __atomic_load_n(load->opt->stop, __ATOMIC_RELAXED);
+}
+
 static void tick(struct loop_timer *timer)
 {
 	struct load *load = container_of(timer, struct load, tick);
@@ -187,7 +192,7 @@ static void tick(struct loop_timer *timer)
 		add_usage(load, -1);
 		load->steal_known = load_steal_read(&load->steal_at_start);
 	}
-	if (load->opt->stop && *load->opt->stop) {
+	if (is_stopped(load)) {
 		load->result->stopped = true;
 		abort_load(load);
 	}
@@ -386,7 +391,7 @@ int load_run(struct load *load, const struct load_kind_ops *kind)
 	*load->result = (struct load_result){ .run_delay = -1, .steal = -1 };
 	load->kind = kind;
 	err = open_jobs(load);
-	if (err == -EINTR && load->opt->stop && *load->opt->stop) { /* while it connected */
+	if (err == -EINTR && is_stopped(load)) { /* while it connected */
 		load->result->stopped = true;
 		*load->diag = (struct diag){ 0 };
 		err = 0;

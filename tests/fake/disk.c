@@ -181,6 +181,8 @@ static void lane_tell(struct loop_work *work)
 {
 	struct lane *lane = &container_of(work, struct fake_lane, tell)->lane;
 
+	if (container_of(lane->bdev, struct fake_disk, bdev)->no_lane)
+		return;
 	lane->state = LANE_UP;
 	if (lane->changed)
 		lane->changed(lane);

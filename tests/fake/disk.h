@@ -18,6 +18,7 @@ struct fake_disk {
 	uint64_t pace_ns; /* time per request, one at a time on each lane; 0: all at once */
 	bool hold;        /* completes only cancelled requests; any thread may change it */
 	bool keep;        /* not even these */
+	bool no_lane;     /* its lanes stay LANE_OPENING */
 	const struct lane *stuck, *last;        /* holds as well; that got the last request */
 	const struct pool *pool;                /* of the last write */
 	unsigned cancelled, aborted, submitted; /* requests */

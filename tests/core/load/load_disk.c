@@ -6,6 +6,8 @@
 #include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +117,50 @@ Test(load_disk, ends_on_request_with_partial_results, .init = begin, .fini = end
 	opt.stop = &stop;
 	cr_assert_eq(run(), 0, "%s", why.text);
 	cr_assert(result->stopped);
+}
+
+static void post(const struct load_progress *progress, void *sem)
+{
+	(void)progress;
+	sem_post(sem);
+}
+
+struct stopper {
+	sem_t begun;
+	int stop;
+};
+
+static void *stop_when_begun(void *arg)
+{
+	struct stopper *stopper = arg;
+
+	sem_wait(&stopper->begun);
+	__atomic_store_n(&stopper->stop, 1, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+Test(load_disk, another_thread_may_stop_it, .init = begin, .fini = end)
+{
+	struct stopper stopper = { 0 };
+	pthread_t thread;
+
+	sem_init(&stopper.begun, 0, 0);
+	cr_assert_eq(pthread_create(&thread, NULL, stop_when_begun, &stopper), 0);
+	opt.bytes = 0;
+	opt.stop = &stopper.stop;
+	opt.progress = post;
+	opt.arg = &stopper.begun;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	cr_assert(result->stopped);
+	pthread_join(thread, NULL);
+
+	disk->no_lane = true;
+	stopper.stop = 0;
+	sem_post(&stopper.begun);
+	cr_assert_eq(pthread_create(&thread, NULL, stop_when_begun, &stopper), 0);
+	cr_assert_eq(run(), 0, "while it connects: %s", why.text);
+	cr_assert(result->stopped);
+	pthread_join(thread, NULL);
 }
 
 /* How often each block in the range was read or written: the least and the most of all. */
@@ -749,6 +795,45 @@ Test(load_disk, a_state_of_other_blocks_is_named, .init = begin, .fini = end)
 	disk->bdev.lim.max[IO_READ] = 2048;
 	refused(E2BIG, DIAG_MISMATCH, path);
 	refused(E2BIG, DIAG_MISMATCH, "2048 4096");
+	unlink(path);
+}
+
+Test(load_disk, a_state_that_is_replaced_is_not_used, .init = begin, .fini = end)
+{
+	char path[] = "/tmp/load_state.XXXXXX";
+	struct load_options check = { .depth = 3, .jobs = 1, .drain_ms = NO_LIMIT_MS };
+
+	close(mkstemp(path));
+	cr_assert_eq(write_and_keep(path), 0, "%s", why.text);
+	cr_assert_eq(load_state_options(&check, path, &why), 0, "%s", why.text);
+	opt.bs = 8192;
+	cr_assert_eq(write_and_keep(path), 0, "%s", why.text);
+	opt = check;
+	cr_assert_eq(run(), -EINVAL);
+	diag_says(&why, DIAG_USAGE, path, "has_changed");
+	unlink(path);
+}
+
+Test(load_disk, a_check_that_ends_early_says_so, .init = begin, .fini = end)
+{
+	char path[] = "/tmp/load_state.XXXXXX";
+
+	close(mkstemp(path));
+	opt.read_percent = 0;
+	opt.verify = true;
+	opt.verify_state = path;
+	cr_assert_eq(run(), 0, "%s", why.text);
+	memset(disk->bytes, 0, 4096);
+	cr_assert_eq(check_only(path), -EIO);
+	diag_says(&why, DIAG_MISMATCH, disk->bdev.uri, "1_of_1024_written_blocks zeroes");
+	cr_assert_str_empty(why.hint);
+	disk->bad_off = SIZE / 2;
+	disk->bad_len = 512;
+	disk->bad_status = -EIO;
+	cr_assert_eq(check_only(path), -EIO);
+	diag_says(&why, DIAG_MISMATCH, disk->bdev.uri, "1_of_ written_blocks zeroes");
+	cr_assert_str_eq(why.hint, "not all blocks were checked");
+	cr_assert_lt(result->verified, SIZE - 4096);
 	unlink(path);
 }
 
