@@ -38,7 +38,7 @@ static int check_file(const struct bench *bench, const char *path)
 	const char *slash = strrchr(path, '/'), *use;
 	char folder[PATH_MAX] = ".";
 	struct stat st;
-	bool exists = !stat(path, &st);
+	bool exists = !stat(path, &st), too_long = !exists && errno == ENAMETOOLONG;
 
 	if (slash)
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path) + 1, path);
@@ -47,6 +47,8 @@ static int check_file(const struct bench *bench, const char *path)
 		diag_set(diag, DIAG_USAGE, EINVAL, "is %s: results can't be written to it", use);
 	else if (exists && S_ISDIR(st.st_mode))
 		diag_sys(diag, EISDIR, "create");
+	else if (too_long)
+		diag_sys(diag, ENAMETOOLONG, "create");
 	else if (!*path || access(exists ? path : folder, W_OK))
 		diag_sys(diag, *path ? errno : ENOENT, "create");
 	else
@@ -55,20 +57,42 @@ static int check_file(const struct bench *bench, const char *path)
 	return -diag->err;
 }
 
+static int check_result(
+	const struct bench *bench, const char *path, const char *const *others, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (others[i] && !strcmp(path, others[i]))
+			return diag_set(bench->call->diag, DIAG_USAGE, EINVAL,
+				"two results can't be written to '%s'", path);
+	return check_file(bench, path);
+}
+
+static int check_pictures(const struct bench *bench, const char *const *others, size_t count)
+{
+	const struct matrix_options opt = { .bs = bench->bs, .reads = bench->reads };
+	unsigned pictures = bench->bs.count * bench->reads.count;
+	char path[PATH_MAX];
+	int err = 0;
+
+	for (unsigned i = 0; i < pictures && !err; i++) {
+		const struct matrix_cell cell = { .bs = opt.bs.value[i / opt.reads.count],
+			.read_percent = (uint8_t)opt.reads.value[i % opt.reads.count] };
+
+		matrix_svg_path(&opt, &cell, bench->opts->svg, path, sizeof(path));
+		err = check_result(bench, path, others, count);
+	}
+	return err;
+}
+
 int bench_check_files(const struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
-	const char *const paths[] = { opts->hgrm, opts->log, opts->verify_state, opts->csv,
-		opts->svg };
+	const char *const paths[] = { opts->hgrm, opts->log, opts->verify_state, opts->csv };
+	size_t count = sizeof(paths) / sizeof(*paths);
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths) && !err; i++) {
-		for (size_t j = 0; paths[i] && j < i; j++)
-			if (paths[j] && !strcmp(paths[i], paths[j]))
-				return diag_set(bench->call->diag, DIAG_USAGE, EINVAL,
-					"two results can't be written to '%s'", paths[i]);
+	for (size_t i = 0; i < count && !err; i++)
 		if (paths[i])
-			err = check_file(bench, paths[i]);
-	}
-	return err;
+			err = check_result(bench, paths[i], paths, i);
+	return err || !opts->svg ? err : check_pictures(bench, paths, count);
 }

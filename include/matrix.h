@@ -118,6 +118,10 @@ int matrix_report_csv(const char *path, const struct matrix *, struct diag *);
  * combination in them, "path-64K-r70.svg". Calls wrote() for each. */
 int matrix_report_svg(const char *path, const struct matrix *,
 	void (*wrote)(const char *path, void *arg), void *arg, struct diag *);
+/* Set the text to the name of the picture with the cell's block size and share of reads: of the
+ * options only these lists count. */
+void matrix_svg_path(const struct matrix_options *, const struct matrix_cell *, const char *path,
+	char *text, size_t len);
 
 /* An earlier measurement, from the JSON document of matrix_report_json(). */
 struct matrix_baseline;

@@ -118,11 +118,9 @@ static void draw(struct picture *picture, FILE *to)
 	chart_svg(to, title, about, picture->chart, picture->charts);
 }
 
-/* Insert the combination before the extension: "out.svg" becomes "out-64K-r70.svg". */
-static void picture_path(const struct picture *picture, const char *path, char *text, size_t len)
+void matrix_svg_path(const struct matrix_options *opt, const struct matrix_cell *cell,
+	const char *path, char *text, size_t len)
 {
-	const struct matrix_options *opt = &picture->matrix->opt;
-	const struct matrix_cell *cell = &picture->matrix->cell[picture->first];
 	const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
 	int stem = (int)(dot && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path));
 	char bs[24] = "", reads[8] = "";
@@ -159,7 +157,7 @@ int matrix_report_svg(const char *path, const struct matrix *matrix,
 		};
 		if (!matrix->cell[cell].rounds)
 			continue;
-		picture_path(picture, path, name, sizeof(name));
+		matrix_svg_path(&matrix->opt, &matrix->cell[cell], path, name, sizeof(name));
 		err = write_picture(picture, name, diag);
 		if (!err)
 			wrote(name, arg);

@@ -27,6 +27,17 @@ error 2 usage ./disk 'disk.to.measure' "${b[@]}" disk --rw write --verify --veri
 error 2 usage fifo regular "$RDMASTOR" bench disk --verify-only fifo
 error 2 usage fifo regular "${m[@]}" ram:1M --baseline fifo
 error 2 usage '' 'two.results x' "${b[@]}" disk --log x --hgrm x
+# each picture is checked, and only what is written
+p=("${m[@]}" --rw randrw --rwmixread 0,100 --bs 512,4K)
+mkdir full full/x-4K-r100.svg
+ln -s "$PWD/disk" x-512-r100.svg
+error 2 usage x-512-r100.svg 'disk.to.measure' "${p[@]}" disk --svg x.svg
+error 1 unsupported 'full/x-4K-r100.svg' create "${p[@]}" ram:1M --svg full/x.svg
+error 2 usage '' 'two.results y-4K-r0.svg' "${p[@]}" ram:1M --csv y-4K-r0.svg --svg y.svg
+long=$(printf 'n%.0s' {1..248}).svg
+error 2 usage 'n*-512-r0.*' 'create too.long' "${p[@]}" ram:1M --svg "$long"
+"${p[@]}" --iodepth 1 ram:1M --svg "$PWD/full/../disk.svg" >out 2>err || die "$(cat err)"
+same "pictures" "$(echo disk-*.svg)" 'disk-4K-r0.svg disk-4K-r100.svg disk-512-r0.svg disk-512-r100.svg'
 same "the disk" "$(sha256sum <disk)" "$sum"
 exec 3<>fifo # a reader
 "${b[@]}" disk --hgrm fifo >out 2>err || die "a FIFO with a reader: $(cat err)"
