@@ -28,7 +28,7 @@ error 2 usage fifo regular "$RDMASTOR" bench disk --verify-only fifo
 error 2 usage fifo regular "${m[@]}" ram:1M --baseline fifo
 error 2 usage '' 'two.results x' "${b[@]}" disk --log x --hgrm x
 # each picture is checked, and only what is written
-p=("${m[@]}" --rw randrw --rwmixread 0,100 --bs 512,4K)
+p=("${m[@]}" --rw randrw --rwmixread "0,100" --bs "512,4K")
 mkdir full full/x-4K-r100.svg
 ln -s "$PWD/disk" x-512-r100.svg
 error 2 usage x-512-r100.svg 'disk.to.measure' "${p[@]}" disk --svg x.svg

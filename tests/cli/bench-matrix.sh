@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # --matrix measures several disks in interleaved rounds: rows with figures, ratios to the first disk and its own noise, as text,
 # JSON, CSV and pictures. A disk that can't be reached is a row with its reason; impossible combinations are refused before.
+# shellcheck disable=SC2154 # top is set by lib.sh
 . "$(dirname "$0")/lib.sh"
 requires jq xmllint
 m=("$RDMASTOR" bench --matrix --runtime 100ms --ramp-time 0)
