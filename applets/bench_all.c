@@ -13,15 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READY_MS   20000
-#define FOLDER_MAX 80 /* an address of a unix socket has 108 bytes */
+#define READY_MS 20000
 
 enum { SERVE, EXPORT, LISTEN, SERVERS };
 
 struct bench_servers {
 	struct bench_child server[SERVERS];
 	struct bench_kernel *kernel; /* NULL without --kernel */
-	char folder[100], socket[112], rdma[80];
+	struct bench_folder folder;
+	char socket[sizeof("unix:") + 108], rdma[80];
 };
 
 /* The order of rows. */
@@ -83,22 +83,35 @@ static void set_words(
 		bench_child_add(&server[i], (const char *const[]){ "--on-loss", on_loss, NULL });
 }
 
-/* Start the servers and wait until all are ready. */
+/* Start a server and wait until it is ready. */
+static int start_server(struct bench *bench, struct bench_child *server, uint64_t until)
+{
+	int err;
+
+	server->run.messages = true;
+	err = bench_child_start(bench, server);
+	if (!err)
+		err = bench_child_ready(bench, server, until);
+	if (!err || err == -EINTR)
+		return err;
+	if (!server->run.result) {
+		*bench->call->diag = server->run.why;
+		return err;
+	}
+	bench_child_finish(bench, server); /* it prints the reason itself */
+	out_error(bench->call->out, "error", &server->run.why);
+	return server->run.why.code == DIAG_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* One after the other, as all may have the same reason to fail. */
 static int start_servers(struct bench *bench, struct bench_servers *servers)
 {
 	uint32_t limit = bench->opts->common.timeout_ms;
 	uint64_t until = loop_clock() + (limit > READY_MS ? limit : READY_MS) * MSEC;
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < 2 * SERVERS; i++) {
-		struct bench_child *server = &servers->server[i % SERVERS];
-
-		server->run.messages = true;
-		err = i < SERVERS ? bench_child_start(bench, server)
-				  : bench_child_ready(bench, server, until);
-		if (err && err != -EINTR)
-			*bench->call->diag = server->run.why;
-	}
+	for (unsigned i = 0; !err && i < SERVERS; i++)
+		err = start_server(bench, &servers->server[i], until);
 	return err;
 }
 
@@ -122,22 +135,16 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 {
 	struct bench_servers *servers = *started = calloc(1, sizeof(*servers));
 	bool write = bdev_uri_in_memory(disk) || bench_writes(bench);
-	const char *folder = getenv("TMPDIR");
 	int err;
 
 	if (!servers)
 		return diag_sys(bench->call->diag, ENOMEM, "servers");
 	err = check_disk(bench, disk, write);
+	if (!err)
+		err = bench_folder_make(&servers->folder, bench->call->diag);
 	if (err)
 		return err;
-	snprintf(servers->folder, sizeof(servers->folder), "%s/rdmastor-XXXXXX",
-		folder && *folder && strlen(folder) < FOLDER_MAX ? folder : "/tmp");
-	if (!mkdtemp(servers->folder)) {
-		diag_sys(bench->call->diag, errno, "create %s", servers->folder);
-		servers->folder[0] = 0;
-		return -bench->call->diag->err;
-	}
-	snprintf(servers->socket, sizeof(servers->socket), "unix:%s/nbd", servers->folder);
+	snprintf(servers->socket, sizeof(servers->socket), "unix:%s", servers->folder.socket);
 	set_words(servers, disk, write, bench->opts->on_loss);
 	if (!bdev_uri_in_memory(disk))
 		call_warn(bench->call, "%s: any %s can %s it during the measurement", disk,
@@ -253,10 +260,7 @@ int bench_servers_stop(struct bench *bench, struct bench_servers *servers)
 		bench_child_expire(&servers->server[i]);
 	for (unsigned i = 0; i < SERVERS; i++)
 		bench_child_free(bench, &servers->server[i]);
-	if (servers->folder[0]) {
-		unlink(servers->socket + strlen("unix:"));
-		rmdir(servers->folder);
-	}
+	bench_folder_remove(&servers->folder);
 	free(servers);
 	return rc;
 }

@@ -91,17 +91,36 @@ elif setpriv --reuid 65534 --regid 65534 --clear-groups "$RDMASTOR" --version >/
 fi
 nothing_left || die 'a server was started without root'
 
-# ^C, and a measurement that is killed
+# a server that fails later: the disk has room for one client, the first server
+offer ram:1M --nbd "unix:$SOCK" --clients 1 --queues 1
+error 1 closed 'unix:.*' '.' "${all[@]}" "$URI"
+same 'messages of one server' "$(grep -vc warning: error.err)" 1
+grep -qE '^rdmastor (serve|export): unix:' error.err || die "not by the server: $(cat error.err)"
+stop
+nothing_left || die 'a server is left after it failed'
+
+# ^C, twice while a server does not end, and a measurement that is killed
+export_pid() {
+	local pid
+	for pid in /proc/[0-9]*; do
+		[ "$(readlink "$pid/cwd")" != "$TMP" ] || ! tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q ' export ' || echo "${pid#/proc/}"
+	done
+}
 set -m
-for signal in INT KILL; do
+for signals in INT 'INT INT' KILL; do
 	"$RDMASTOR" bench --matrix --all --rounds 99 >text 2>err &
 	job=$!
 	wait_until eval 'ls "$TMP"/rdmastor-*/nbd >/dev/null 2>&1'
-	kill -s $signal $job
+	server=$(export_pid)
+	[ "$signals" != 'INT INT' ] || kill -s STOP "$server"
+	for signal in $signals; do
+		kill -s "$signal" $job 2>/dev/null
+		sleep 0.5
+	done
 	wait $job
 	rc=$?
-	[ $signal = KILL ] || [ $rc = 3 ] || [ $rc = 130 ] || die "$signal: status $rc: $(cat err)"
-	[ $signal = KILL ] || nothing_left || die "$signal: a server or its socket is left"
-	[ $signal != KILL ] || rm -rf "$TMP"/rdmastor-*
+	[ "$signals" != 'INT INT' ] || kill -s CONT "$server"
+	[ "$signals" = KILL ] || [ $rc = 3 ] || [ $rc = 130 ] || die "$signals: status $rc: $(cat err)"
+	[ "$signals" != INT ] || nothing_left || die "$signals: a server or its socket is left"
 	wait_until nothing_left
 done
