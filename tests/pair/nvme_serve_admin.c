@@ -143,6 +143,24 @@ Test(nvme_serve_admin, a_write_again_after_an_abort)
 	capsules_end();
 }
 
+/* Of a write that is longer than a buffer, only what the disk has is executed after an Abort. */
+Test(nvme_serve_admin, an_aborted_write_ends_with_its_piece)
+{
+	unsigned at_disk;
+
+	capsules_begin_live();
+	backing->hold = true;
+	replies = 0;
+	submit(NVME_IO_WRITE, 100, 2048);
+	at_disk = backing->submitted;
+	cr_assert_eq(abort_it(1, 100), 1);
+	backing->hold = false;
+	submit(NVME_IO_FLUSH, 103, 1);
+	cr_assert_eq(status_of(100), NVME_ABORT_REQUESTED);
+	cr_assert_eq(backing->submitted, at_disk + 1, "the flush alone");
+	capsules_end();
+}
+
 /* Abort of one AER among several, and as many concurrent Aborts as the limit (ACL) allows. */
 Test(nvme_serve_admin, abort_of_admin_commands)
 {

@@ -19,7 +19,10 @@ static void work(struct target_cmd *base)
 {
 	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 
-	cmd->op->work(cmd);
+	if (cmd->abandoned)
+		nvme_tgt_cmd_worked(cmd, NVME_ABORT_REQUESTED);
+	else
+		cmd->op->work(cmd);
 }
 
 static bool is_admin(const struct nvme_tgt_queue *queue)

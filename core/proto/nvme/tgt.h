@@ -65,6 +65,7 @@ struct nvme_tgt_cmd {
 	uint64_t log_off;
 	uint16_t range, ranges;
 	bool fua;
+	bool abandoned; /* an Abort could not cancel it: no further piece is executed */
 };
 
 struct nvme_tgt_carrier {

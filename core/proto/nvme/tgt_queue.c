@@ -84,6 +84,7 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 	uint32_t status;
 
 	cmd->op = NULL;
+	cmd->abandoned = false;
 	cmd->cqe = (struct nvme_cqe){ 0 };
 	if (queue->depth)
 		queue->sqhd = (uint16_t)((queue->sqhd + 1) % queue->depth);
@@ -107,8 +108,14 @@ bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 {
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
-	if (cmd->base.state != TARGET_CMD_PARKED || target_conn_is_closing(&queue->base))
-		return target_cmd_abort(&cmd->base, NVME_ABORT_REQUESTED);
+	if (cmd->base.state != TARGET_CMD_PARKED || target_conn_is_closing(&queue->base)) {
+		if (target_cmd_abort(&cmd->base, NVME_ABORT_REQUESTED))
+			return true;
+		cmd->abandoned =
+			cmd->base.changes_len &&
+			(cmd->base.state == TARGET_CMD_WORK || cmd->base.state == TARGET_CMD_PULL);
+		return false;
+	}
 	nvme_tgt_ctrl_forget(queue->ctrl, cmd);
 	target_cmd_finish(&cmd->base, NVME_ABORT_REQUESTED);
 	return true;
