@@ -12,7 +12,7 @@
 #define LOSSES_MAX 8
 #define PAUSE_MS   100  /* before sending a request again that its target refused for now */
 #define REST_MS    1000 /* of a path that refused a request, while requests are spread */
-#define STEADY_MS  500  /* a path that is back has been up for that long before it is used */
+#define RETURN_MS  500  /* a path that is back has been up for that long before it is used */
 #define TRIES_MIN  50   /* of such a request, whatever the loss policy */
 /* tries of one request before a busy target is reported */
 #define REPORT_TRIES 10
@@ -382,7 +382,7 @@ static void leg_changed(struct lane *lane)
 		leg->was_up = true;
 		lane_settle(leg->pl);
 		loop_timer_set(leg->pl->lane.loop, &leg->pl->fail_back,
-			loop_clock() + STEADY_MS * PATHS_MSEC);
+			loop_clock() + RETURN_MS * PATHS_MSEC);
 	}
 }
 
