@@ -150,7 +150,7 @@ $(T)/libcore.a $(T)/libfake.a $(F)/libcore.a $(F)/libfake.a: $(B)/sources
 TEST_LIBS = -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(addprefix $(SYS)/glibc/lib/,liburing.a libcjson.a libmbedcrypto.a libnl-3.a) -pthread
 # A test's lines "Link:" name functions that it wraps, objects that it uses in their place, and "leap" for the clock of tests/fake/leap.c.
 comma     := ,
-LEAP      := clock_gettime epoll_wait poll timerfd_settime
+LEAP      := clock_gettime epoll_wait poll socket timerfd_settime
 link_words = $(shell sed -n 's|^/[*] Link: \(.*\) [*]/$$|\1|p' $(1))
 wrapped    = $(addprefix -Wl$(comma)--wrap=,$(filter-out leap %.o,$(1)) $(if $(filter leap,$(1)),$(LEAP)))
 linked     = $(call wrapped,$(link_words))

@@ -4,6 +4,7 @@
 #include "wait.h"
 #include <dirent.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -26,6 +27,8 @@ int __real_epoll_wait(int, struct epoll_event *, int, int) __attribute__((weak))
 int __real_timerfd_settime(int, int, const struct itimerspec *, struct itimerspec *)
 	__attribute__((weak));
 int __real_poll(struct pollfd *, nfds_t, int) __attribute__((weak));
+int __real_socket(int, int, int) __attribute__((weak));
+int __wrap_socket(int, int, int) __attribute__((weak)); /* tests may have one of their own */
 int __wrap_poll(struct pollfd *, nfds_t, int);
 int __wrap_clock_gettime(clockid_t, struct timespec *);
 int __wrap_epoll_wait(int, struct epoll_event *, int, int);
@@ -87,6 +90,17 @@ static void open_echo(void)
 	if (syscall(SYS_bind, echo, &at, len) || syscall(SYS_getsockname, echo, &at, &len) ||
 		syscall(SYS_connect, echo, &at, len))
 		abort();
+}
+
+/* A congestion control that paces, such as bbr, keeps data back by timers of the kernel's own. Then
+ * nothing runs, and there is more to come. */
+int __wrap_socket(int domain, int type, int protocol)
+{
+	int fd = __real_socket(domain, type, protocol);
+
+	if (fd >= 0 && (domain == AF_INET || domain == AF_INET6))
+		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	return fd;
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *t)
