@@ -28,17 +28,16 @@ static void is_active(struct rdma_client *an)
 	an->active_ns = loop_now(an->client.loop);
 }
 
-/* A client that reads sends no messages, nor does one that writes until it ends: a message's worth
- * of bytes counts. Without a progress counter of the device, such a client has no limit. */
+/* A client that only moves data is slow to send its BENCH_KEEP_ALIVE behind much of it, or an older
+ * one without: a message's worth of bytes counts, if the device has such a counter. */
 static bool has_moved_data(struct rdma_client *an)
 {
 	const struct ep *ep = an->end.ep;
 	uint64_t progress;
 
-	if ((an->end.op != BENCH_READ && an->end.op != BENCH_WRITE) || ep->state != EP_UP)
+	if ((an->end.op != BENCH_READ && an->end.op != BENCH_WRITE) ||
+		(an->end.both && !an->sending) || ep->state != EP_UP || !ep->ops->progress)
 		return false;
-	if (!ep->ops->progress)
-		return true;
 	progress = ep->ops->progress(ep);
 	if (progress - an->progress < an->end.size)
 		return false;
@@ -93,7 +92,9 @@ static int request(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 {
 	struct rdma_client *an = ep->user;
 	struct load_end *end = &an->end;
-	struct bench_welcome welcome = { .magic = BENCH_MAGIC, .version = BENCH_VERSION };
+	struct bench_welcome welcome = {
+		.magic = BENCH_MAGIC, .version = BENCH_VERSION, .keep_alive = LOAD_IDLE_MS / 1000
+	};
 	int err = load_end_request(end, ep);
 
 	if (err)
@@ -184,11 +185,25 @@ static void received_both(struct ep *ep, struct ep_rx *rx)
 		close_wrong(ep, "unexpected message of a test in both directions");
 }
 
+static bool is_keep_alive(const struct load_end *end, const struct ep_rx *rx)
+{
+	struct bench_credit credit;
+
+	if (end->op == BENCH_SEND || rx->len != sizeof(credit))
+		return false;
+	memcpy(&credit, rx->p, sizeof(credit));
+	return get_le32(credit.messages) == BENCH_KEEP_ALIVE;
+}
+
 static void received(struct ep *ep, struct ep_rx *rx)
 {
 	struct rdma_client *an = ep->user;
 
 	is_active(an);
+	if (is_keep_alive(&an->end, rx)) {
+		ring_repost(&an->end.ring, rx);
+		return;
+	}
 	if (an->end.both) {
 		received_both(ep, rx);
 		return;

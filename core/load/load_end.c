@@ -150,8 +150,8 @@ static struct ep_op *alloc_op(struct load_end *end)
  * client does not wait for answers, some ops are reported. */
 static void expect_answer(struct load_end *end, struct ep_op *op)
 {
-	if (end->bandwidth || end->op == LOAD_OP_PING || !(op->flags & EP_INLINE) ||
-		end->unsignaled_count == UNSIGNALED_MAX)
+	if (end->bandwidth || end->op == BENCH_READ || end->op == LOAD_OP_PING ||
+		!(op->flags & EP_INLINE) || end->unsignaled_count == UNSIGNALED_MAX)
 		return;
 	op->flags |= EP_UNSIGNALED;
 	end->unsignaled[end->unsignaled_count++] = op;

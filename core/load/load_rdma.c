@@ -41,6 +41,7 @@ struct client {
 	bool back;     /* rping: the server has the data, and gets the address to return it to */
 	bool flushing; /* the last message of a sequence of WRITEs was sent */
 	bool done;
+	uint64_t keep_alive_ns, alive_at; /* 0: no BENCH_KEEP_ALIVE; time of the last one */
 	int up, down;
 };
 
@@ -250,6 +251,8 @@ static void up(struct ep *ep)
 		client->end.depth = ep->caps.ord ? ep->caps.ord : 1;
 	client->end.peer_rkey = get_le32(welcome->rkey);
 	client->end.peer_addr = get_le64(welcome->raddr);
+	client->keep_alive_ns = welcome->keep_alive * (1000 * MSEC) / 3;
+	client->alive_at = loop_clock();
 	client->up = 1;
 }
 
@@ -430,6 +433,20 @@ static const struct ep_events events = { request, up, received, sent, idle, down
 static const struct ep_events rping_events = { rping_request, rping_up, rping_received, sent, idle,
 	down };
 
+/* Send the message that the server needs of a client whose test has none. */
+static void keep_alive(struct client *client, uint64_t now)
+{
+	struct load_end *end = &client->end;
+
+	if (ended(client) || !client->keep_alive_ns ||
+		now - client->alive_at < client->keep_alive_ns ||
+		(end->op != BENCH_READ && (end->op != BENCH_WRITE || !end->bandwidth)))
+		return;
+	if (load_end_add_credit(end, BENCH_KEEP_ALIVE))
+		client->alive_at = now;
+	ring_flush(&end->ring);
+}
+
 /* Check for the end, also if no more answers arrive. */
 static void check_end(struct loop_timer *timer)
 {
@@ -442,6 +459,8 @@ static void check_end(struct loop_timer *timer)
 				  diag_seconds(run->drain_ms, text)));
 		return;
 	}
+	for (unsigned i = 0; i < run->clients; i++)
+		keep_alive(&run->client[i], now);
 	/* from here on `until` is the time when it should have ended */
 	if (run->conf->stop && *run->conf->stop && run->until > now)
 		run->until = now;

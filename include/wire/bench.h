@@ -36,14 +36,21 @@ WIRE_SIZE(struct bench_hello, 32);
 
 struct bench_welcome { /* of the reply; of a rejection: a text */
 	uint8_t magic[8];
-	uint8_t version, zero[3];
+	uint8_t version;
+	/* Seconds without a message after which the server closes the connection. 0: it does
+	 * not accept BENCH_KEEP_ALIVE. */
+	uint8_t keep_alive;
+	uint8_t zero[2];
 	le32 depth; /* receives that the server has posted, at most the requested number */
 	le32 rkey;  /* memory for the client's WRITEs and READs */
 	le64 raddr;
 };
 WIRE_SIZE(struct bench_welcome, 28);
 
-/* Follows a WRITE, and asks for an answer; from the server: messages taken since the last. */
+#define BENCH_KEEP_ALIVE 0xffffffffu
+
+/* Follows a WRITE, and asks for an answer; from the server: messages taken since the last.
+ * BENCH_KEEP_ALIVE, from a client that WRITEs or READs: still measuring; no answer. */
 struct bench_credit {
 	le32 messages;
 };

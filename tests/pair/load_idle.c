@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Clients of `bench --listen` that do nothing, or take all places, on a clock of the test's own. */
 /* Link: leap */
+#include "ep_pair.h"
 #include "host.h"
 #include "leap.h"
 #include "load.h"
@@ -253,4 +254,117 @@ Test(load_idle, a_client_of_a_million_queue_pairs_leaves_places, .init = begin_r
 		close(fd[count]);
 	close(other);
 	pass(1);
+}
+
+/* A device in memory, which does not count what it moves. */
+static struct ep_peer peer;
+static unsigned hung_up;
+
+static void hang_up(struct ep_peer *p, struct ep *ep)
+{
+	(void)p;
+	(void)ep;
+	hung_up++;
+}
+
+static void begin_verbs(void)
+{
+	struct load_listen conf = {
+		.verbs = true, .loops = &loop, .nloops = 1, .at.ss.ss_family = AF_INET
+	};
+
+	host_begin(0);
+	hung_up = 0;
+	peer = (struct ep_peer){ .gone = hang_up };
+	ep_pair_peer(loop, &peer);
+	cr_assert_eq(load_listen(&server, loop, &conf, 1000, &why), 0, "%s", why.text);
+}
+
+static void call_verbs(enum bench_op op, uint8_t bandwidth)
+{
+	const struct bench_hello hello = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.op = (uint8_t)op,
+		.bandwidth = bandwidth,
+		.size = put_le32(64),
+		.depth = put_le32(8) };
+
+	peer.called = NULL;
+	cr_assert(ep_pair_call(&peer, &hello, sizeof(hello), 8));
+	pass(1);
+	cr_assert_not_null(peer.called);
+}
+
+static void keep_alive(void)
+{
+	const struct bench_credit credit = { put_le32(BENCH_KEEP_ALIVE) };
+
+	cr_assert(ep_pair_deliver(peer.called, &credit, sizeof(credit)));
+}
+
+Test(load_idle, a_silent_client_over_verbs_is_disconnected, .init = begin_verbs, .fini = end)
+{
+	for (enum bench_op op = BENCH_SEND; op < BENCH_OPS; op++)
+		for (uint8_t bandwidth = 0; bandwidth <= 2; bandwidth++) {
+			call_verbs(op, bandwidth);
+			for (unsigned i = 0; op != BENCH_SEND && i < 5; i++) {
+				keep_alive();
+				pass(25);
+			}
+			cr_assert_eq(hung_up, 0, "op %d, bandwidth %u", op, bandwidth);
+			pass(40);
+			cr_assert_eq(hung_up, 1, "op %d, bandwidth %u", op, bandwidth);
+			hung_up = 0;
+		}
+}
+
+static unsigned kept_alive;
+
+static void accept_writes(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	const struct bench_welcome welcome = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.keep_alive = 3,
+		.rkey = put_le32(p->memory_key),
+		.raddr = put_le64(p->memory_at) };
+
+	(void)priv;
+	(void)len;
+	ep_pair_accept(ep, &welcome, sizeof(welcome));
+}
+
+/* The server is slow to report that all WRITEs have arrived. */
+static void answer_third(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+{
+	static const struct bench_credit last;
+	struct bench_credit credit;
+
+	(void)p;
+	cr_assert_eq(len, sizeof(credit));
+	memcpy(&credit, bytes, sizeof(credit));
+	if (get_le32(credit.messages) == BENCH_KEEP_ALIVE && ++kept_alive == 3)
+		ep_pair_deliver(ep, &last, sizeof(last));
+}
+
+Test(load_idle, a_client_that_writes_keeps_its_connection_alive, .init = begin_verbs, .fini = end)
+{
+	const struct load_rdma conf = { .backend = LOAD_VERBS,
+		.op = LOAD_OP_WRITE,
+		.bandwidth = true,
+		.size = 64,
+		.depth = 8,
+		.iterations = 20,
+		.timeout_ms = 5000 };
+	static struct load_rdma_result result;
+	static uint8_t memory[64];
+
+	peer.memory = memory;
+	peer.memory_at = 0x10000;
+	peer.memory_len = sizeof(memory);
+	peer.memory_key = 5;
+	peer.request = accept_writes;
+	peer.message = answer_third;
+	cr_assert_eq(load_rdma(loop, &conf, &result, &why), 0, "%s", why.text);
+	cr_assert_eq(kept_alive, 3);
+	cr_assert_eq(result.iterations, 20);
 }
