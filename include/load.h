@@ -160,6 +160,9 @@ struct load_rdma_result {
 	char route[160];      /* as of struct ep */
 };
 int load_rdma(struct loop *, const struct load_rdma *, struct load_rdma_result *, struct diag *);
+/* Check its size, depth and qps, without connecting; load_rdma() does so, too. DIAG_USAGE: out of
+ * range, or more than the server has memory for. */
+int load_rdma_check(const struct load_rdma *, struct diag *);
 /* Load it with READs, as a disk: bs, depth, runtime_ms and stop of the options, one job. dst, dev,
  * backend and no_crc are those of `to`. */
 int load_rdma_reads(struct loop *, const struct load_rdma *to, const struct load_options *,
@@ -181,7 +184,8 @@ struct load_rdma_plan {
 int load_sizes_read(struct load_rdma_plan *, const char *list, struct diag *);
 /* Set the sizes of perftest's -a: all powers of two from 2 bytes to 8 MiB. */
 void load_sizes_all(struct load_rdma_plan *);
-/* Call row() for each result; first: of an operation and test. -EINTR: *stop was set. */
+/* Call row() for each result; first: of an operation and test. Checks all rows before it connects.
+ * -EINTR: *stop was set. */
 int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
 	void *arg, struct diag *);

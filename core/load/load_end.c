@@ -40,10 +40,18 @@ static uint64_t inbox(const struct load_end *end)
 	return (uint64_t)end->stride * end->receives + (uint64_t)end->ops * LEAST;
 }
 
+/* The server of SENDs in one direction sends no data. */
+static uint32_t data(const struct load_end *end)
+{
+	bool only_receives = !end->client && end->op == BENCH_SEND && end->bandwidth && !end->both;
+
+	return only_receives ? PAGE : pages(end->size);
+}
+
 uint64_t load_end_memory(struct load_end *end, bool client)
 {
 	plan(end, client);
-	return (uint64_t)pages(end->size) * buffers(end) + pages(inbox(end)) +
+	return (uint64_t)data(end) * buffers(end) + pages(inbox(end)) +
 	       end->receives * sizeof(*end->ring.rx) + end->ops * sizeof(*end->op_mem);
 }
 
@@ -56,7 +64,7 @@ int load_end_init(struct load_end *end, bool client, struct diag *diag)
 	err = end->op_mem ? ring_init(&end->ring, end->receives, diag)
 			  : diag_sys(diag, ENOMEM, "requests");
 	if (!err)
-		err = pool_new(&end->data, pages(end->size), buffers(end), diag);
+		err = pool_new(&end->data, data(end), buffers(end), diag);
 	if (!err)
 		err = pool_new(&end->inbox, pages(inbox(end)), 1, diag);
 	for (uint32_t i = 0; !err && i < end->ops; i++) {

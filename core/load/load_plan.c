@@ -207,31 +207,51 @@ static bool is_planned(const struct load_rdma_plan *plan, enum load_op op, unsig
 	       (!plan->test || !strcmp(plan->test, load_test_name[test]));
 }
 
-int load_rdma_run(struct loop *loop, const struct load_rdma_plan *plan,
-	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
-	void *arg, struct diag *diag)
+static struct load_rdma plan_row(
+	const struct load_rdma_plan *plan, enum load_op op, unsigned test, uint32_t size)
 {
 	bool limited = plan->iterations || plan->runtime_ms;
 	struct load_rdma conf = plan->common;
+
+	conf.op = op;
+	conf.bandwidth = test;
+	conf.size = size;
+	conf.depth = !test ? 1 : plan->depth ? plan->depth : DEPTH;
+	conf.runtime_ms = limited ? plan->runtime_ms : ROW_MS;
+	conf.iterations = limited ? plan->iterations : test ? 5000 : 1000;
+	return conf;
+}
+
+/* Measure all rows, or without row() only check them. */
+static int run_rows(struct loop *loop, const struct load_rdma_plan *plan,
+	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
+	void *arg, struct diag *diag)
+{
 	struct load_rdma_result result;
 
-	conf.runtime_ms = limited ? plan->runtime_ms : ROW_MS;
 	for (unsigned test = 0; test < 2; test++)
 		for (enum load_op op = LOAD_OP_SEND; op <= LOAD_OP_PING; op++)
 			for (unsigned i = 0; i < plan->sizes && is_planned(plan, op, test); i++) {
-				int err;
+				struct load_rdma conf = plan_row(plan, op, test, plan->size[i]);
+				int err = row ? load_rdma(loop, &conf, &result, diag)
+					      : load_rdma_check(&conf, diag);
 
-				conf.op = op;
-				conf.bandwidth = test;
-				conf.size = plan->size[i];
-				conf.depth = !test ? 1 : plan->depth ? plan->depth : DEPTH;
-				conf.iterations = limited ? plan->iterations : test ? 5000 : 1000;
-				err = load_rdma(loop, &conf, &result, diag);
 				if (err)
 					return err;
+				if (!row)
+					continue;
 				row(&conf, &result, !i, arg);
 				if (conf.stop && *conf.stop)
 					return -EINTR;
 			}
 	return 0;
+}
+
+int load_rdma_run(struct loop *loop, const struct load_rdma_plan *plan,
+	void (*row)(const struct load_rdma *, const struct load_rdma_result *, bool first, void *),
+	void *arg, struct diag *diag)
+{
+	int err = run_rows(loop, plan, NULL, NULL, diag);
+
+	return err ? err : run_rows(loop, plan, row, arg, diag);
 }

@@ -590,15 +590,39 @@ static int connect_and_measure(struct run *run)
 	return run->err;
 }
 
-/* The receives of all SENDs in flight must fit into the memory that the server has for one address;
- * and all that is in flight delays the end. */
-static uint32_t depth_of_each(const struct load_rdma *conf, unsigned clients)
+static unsigned connections(const struct load_rdma *conf)
 {
-	uint64_t most = BENCH_MEMORY_ALL / (conf->both ? 8 : 4) / clients / conf->size;
+	return conf->qps ? conf->qps : 1;
+}
 
-	if ((clients == 1 && !conf->both) || most >= conf->depth)
-		return conf->depth;
-	return most ? (uint32_t)most : 1;
+static struct load_end plan_end(const struct load_rdma *conf, uint32_t depth)
+{
+	return (struct load_end){ .op = (uint8_t)conf->op,
+		.bandwidth = conf->bandwidth,
+		.both = conf->bandwidth && conf->both,
+		.size = conf->size,
+		.depth = depth };
+}
+
+/* Whether the server has the memory for all connections of one address. */
+static bool fits(const struct load_rdma *conf, uint32_t depth)
+{
+	struct load_end end = plan_end(conf, depth);
+
+	return load_end_memory(&end, false) * connections(conf) <= BENCH_MEMORY_ALL / 2;
+}
+
+/* What is in flight delays the end, so it is limited. */
+static uint32_t depth_of_each(const struct load_rdma *conf)
+{
+	uint64_t most = BENCH_MEMORY_ALL / (conf->both ? 8 : 4) / connections(conf) / conf->size;
+	uint32_t depth = conf->depth;
+
+	if (connections(conf) > 1 || conf->both)
+		depth = most < 1 ? 1 : most < depth ? (uint32_t)most : depth;
+	while (depth > 1 && !fits(conf, depth))
+		depth--;
+	return depth;
 }
 
 static int init_client(struct run *run, struct client *client)
@@ -606,11 +630,7 @@ static int init_client(struct run *run, struct client *client)
 	const struct load_rdma *conf = run->conf;
 
 	client->run = run;
-	client->end = (struct load_end){ .op = (uint8_t)conf->op,
-		.bandwidth = conf->bandwidth,
-		.both = conf->bandwidth && conf->both,
-		.size = conf->size,
-		.depth = depth_of_each(conf, run->clients) };
+	client->end = plan_end(conf, depth_of_each(conf));
 	if (conf->timed && conf->bandwidth) {
 		client->posted_ns = calloc(conf->depth, sizeof(*client->posted_ns));
 		if (!client->posted_ns)
@@ -619,7 +639,7 @@ static int init_client(struct run *run, struct client *client)
 	return load_end_init(&client->end, true, run->diag);
 }
 
-static int check_conf(const struct load_rdma *conf, struct diag *diag)
+int load_rdma_check(const struct load_rdma *conf, struct diag *diag)
 {
 	uint32_t most = conf->op == LOAD_OP_PING ? RPING_SIZE_MAX : BENCH_SIZE_MAX;
 
@@ -630,7 +650,14 @@ static int check_conf(const struct load_rdma *conf, struct diag *diag)
 			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
 	if (conf->qps > LOAD_QPS_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--qp: must be 1 to %u", LOAD_QPS_MAX);
-	return 0;
+	if (fits(conf, 1))
+		return 0;
+	diag_set(diag, DIAG_USAGE, ERANGE,
+		"--qp %u: messages of %u bytes exceed the server's memory for one address",
+		connections(conf), conf->size);
+	diag_hint(diag, "use a smaller --qp or smaller messages%s",
+		conf->op == LOAD_OP_SEND ? ", or --op write or read, which need less" : "");
+	return -ERANGE;
 }
 
 int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_result *result,
@@ -640,9 +667,9 @@ int load_rdma(struct loop *loop, const struct load_rdma *conf, struct load_rdma_
 		.result = result,
 		.diag = diag,
 		.loop = loop,
-		.clients = conf->qps ? conf->qps : 1 };
+		.clients = connections(conf) };
 	char to[ADDR_TEXT];
-	int err = check_conf(conf, diag);
+	int err = load_rdma_check(conf, diag);
 
 	*result = (struct load_rdma_result){ 0 };
 	if (err)

@@ -7,8 +7,9 @@
 #define BENCH_VERSION    1
 #define BENCH_SIZE_MAX   (16u << 20)
 #define BENCH_DEPTH_MAX  1024u
-#define BENCH_MEMORY_MAX (64u << 20)  /* receives of one connection */
-#define BENCH_MEMORY_ALL (512u << 20) /* all that the clients of one server have together */
+#define BENCH_MEMORY_MAX (64u << 20) /* receives of one connection */
+#define BENCH_MEMORY_ALL                                                                           \
+	(512u << 20) /* all that the clients of one server have together; of one address: half */
 
 /* TCP: each request is answered by so many bytes, in order. */
 struct bench_request {

@@ -45,6 +45,8 @@ jq -e '(.rows | length) == 3 and all(.rows[]; .test == "bandwidth" and .iteratio
 # what is refused
 error 2 usage '' '--qp 1.to.128' "${b[@]}" --qp 1000000
 error 2 usage '' '--qp bandwidth' "${b[@]}" --qp 2 --test latency
+error 2 usage '' '--qp.16 8388608 memory' "${b[@]}" -a -n 1 --qp 16
+grep -q message_size error.out && die "a row before the refusal: $(cat error.out)"
 error 2 usage '' '--qp bandwidth' "${b[@]}" --qp 2 --ping
 error 2 usage '' '-b bandwidth' "${b[@]}" -b --test latency
 error 2 usage '' 'operand -q.is.--quiet --qp' "${b[@]}" -q 4
