@@ -44,6 +44,18 @@ int bench_check_perftest(struct bench *bench)
 		hint(bench, first);
 		return -EINVAL;
 	}
+	first = opts->numjobs > 1             ? "--numjobs"
+		: opts->ramp_ms != BENCH_AUTO ? "--ramp-time"
+		: opts->time_based            ? "--time-based"
+					      : NULL;
+	if (opts->rdma && !opts->listen && first) {
+		bench_usage(bench, "%s requires a disk or --tcp", first);
+		if (opts->numjobs > 1)
+			diag_hint(bench->call->diag, "use --qp N");
+		return -EINVAL;
+	}
+	if (opts->all_sizes && opts->ping)
+		return bench_usage(bench, "-a and --ping can't be combined%s", "");
 	if (opts->message_size && opts->all_sizes)
 		return bench_usage(bench, "-s and -a can't be combined%s", "");
 	if (size && opts->bs)
