@@ -91,6 +91,8 @@ int bench_rdma(struct bench *bench)
 		.size = { (uint32_t)opts->message_size },
 		.sizes = opts->message_size > 0,
 		.common.dev = opts->dev,
+		.common.size_option = opts->message_size ? "-s" : NULL,
+		.common.depth_option = opts->tx_depth ? "-t" : NULL,
 		.common.qps = opts->qps,
 		.common.both = opts->bidirectional,
 		.common.mtu = opts->mtu ? (uint32_t)strtoul(opts->mtu, NULL, 10) : 0,

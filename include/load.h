@@ -134,6 +134,8 @@ enum load_op { LOAD_OP_SEND, LOAD_OP_WRITE, LOAD_OP_READ, LOAD_OP_PING };
 struct load_rdma {
 	struct addr dst, src;
 	const char *dev; /* RDMA device name; NULL: by route */
+	/* options of size and depth, for errors; NULL: --bs, --iodepth */
+	const char *size_option, *depth_option;
 	enum load_backend backend;
 	bool no_crc, bandwidth; /* bandwidth: not with PING */
 	bool timed;             /* READ: latencies of bandwidth, too */

@@ -644,10 +644,11 @@ int load_rdma_check(const struct load_rdma *conf, struct diag *diag)
 	uint32_t most = conf->op == LOAD_OP_PING ? RPING_SIZE_MAX : BENCH_SIZE_MAX;
 
 	if (!conf->size || conf->size > most)
-		return diag_set(diag, DIAG_USAGE, ERANGE, "--bs: must be 1 to %u", most);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be 1 to %u",
+			conf->size_option ? conf->size_option : "--bs", most);
 	if (!conf->depth || conf->depth > BENCH_DEPTH_MAX)
-		return diag_set(
-			diag, DIAG_USAGE, ERANGE, "--iodepth: must be 1 to %u", BENCH_DEPTH_MAX);
+		return diag_set(diag, DIAG_USAGE, ERANGE, "%s: must be 1 to %u",
+			conf->depth_option ? conf->depth_option : "--iodepth", BENCH_DEPTH_MAX);
 	if (conf->qps > LOAD_QPS_MAX)
 		return diag_set(diag, DIAG_USAGE, ERANGE, "--qp: must be 1 to %u", LOAD_QPS_MAX);
 	if (fits(conf, 1))

@@ -53,6 +53,10 @@ error 2 usage '' 'operand -q.is.--quiet --qp' "${b[@]}" -q 4
 error 2 usage '' '--numjobs disk --qp' "${b[@]}" --numjobs 4
 error 2 usage '' '--ramp-time disk' "${b[@]}" --ramp-time 1
 error 2 usage '' '--time-based disk' "${b[@]}" --time-based --runtime 1
+error 2 usage '' '-a --ping' "${b[@]}" -a --ping
+error 2 usage '' '-s: 16777216' "${b[@]}" -s 32M
+error 2 usage '' '--bs: 16777216' "${b[@]}" --bs 64,32M
+grep -q message_size error.out && die "a row before the refusal: $(cat error.out)"
 error 2 usage '' '-s -a' "${b[@]}" -s 4K -a
 error 2 usage '' '-s --bs' "${b[@]}" -s 4K --bs 4K
 error 2 usage '' '-t --iodepth' "${b[@]}" -t 4 --iodepth 4
