@@ -16,7 +16,7 @@ struct rdma_client {
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool place_pending;
 	/* both directions: messages of our own; their number is to be reported */
-	bool started, sending, report_due;
+	bool started, sending, counted, count_due, report_due;
 	struct loop_timer idle;
 	uint64_t
 		active_ns; /* time when a message was received, or data of READs and WRITEs moved */
@@ -132,7 +132,10 @@ static void flush_both(struct rdma_client *an)
 		an->owed = 0;
 	while (an->sending && load_end_add_next(end))
 		;
-	if (an->report_due && load_end_add_both(end, BENCH_REPORT, load_end_moved(end)))
+	if (an->count_due && load_end_add_both(end, BENCH_COUNT, load_end_moved(end)))
+		an->count_due = false;
+	if (an->report_due && !an->count_due &&
+		load_end_add_both(end, BENCH_REPORT, load_end_moved(end)))
 		an->report_due = false;
 }
 
@@ -166,6 +169,8 @@ static bool act_on_both(struct rdma_client *an, const struct ep_rx *rx)
 		an->owed++;
 	} else if (what == BENCH_START && !an->started) {
 		an->started = an->sending = load_end_add_both(end, BENCH_START, 0);
+	} else if (what == BENCH_COUNT && an->sending && !an->counted) {
+		an->counted = an->count_due = true;
 	} else if (what == BENCH_END && an->sending) {
 		an->sending = false;
 		an->report_due = true;

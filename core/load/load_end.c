@@ -209,7 +209,7 @@ int load_end_read_both(const struct ep_rx *rx, uint64_t *messages)
 	if (memcmp(both.magic, BENCH_MAGIC, sizeof(both.magic)))
 		return -1;
 	*messages = get_le64(both.messages);
-	return get_le32(both.what) <= BENCH_REPORT ? (int)get_le32(both.what) : BENCH_REPORT + 1;
+	return get_le32(both.what) <= BENCH_COUNT ? (int)get_le32(both.what) : BENCH_COUNT + 1;
 }
 
 bool load_end_window_open(const struct load_end *end)

@@ -22,11 +22,11 @@ struct run {
 	struct diag *diag;
 	struct loop *loop;
 	struct loop_timer timer;
-	uint64_t start, until, completed;
-	uint64_t peak_at, peak_from; /* start of the interval: time, messages */
-	struct client *client;       /* one per queue pair */
-	unsigned clients, busy;      /* busy: not yet done */
-	unsigned starting;           /* both directions: waiting for the server to begin */
+	uint64_t begun, start, until, completed; /* begun: both directions, the server's start */
+	uint64_t peak_at, peak_from;             /* start of the interval: time, messages */
+	struct client *client;                   /* one per queue pair */
+	unsigned clients, busy;                  /* busy: not yet done */
+	unsigned starting; /* both directions: waiting for the server to begin */
 	uint32_t drain_ms;
 	int started, done, err;
 };
@@ -36,6 +36,8 @@ struct client {
 	struct run *run;
 	uint64_t at_ns, received; /* received: SENDs of the other direction */
 	uint32_t owed;            /* of them, not yet acknowledged */
+	uint64_t reverse_from;    /* messages of the server before the measured time */
+	bool started, counted;    /* the server sends; reverse_from is known */
 	uint64_t *posted_ns;      /* of the READs in flight, by number % depth; NULL: untimed */
 	bool stalled;             /* a ping waits for a free op */
 	bool back;     /* rping: the server has the data, and gets the address to return it to */
@@ -294,6 +296,15 @@ static void received_credit(struct client *client, struct ep_rx *rx)
 	}
 }
 
+/* Whether the server can have sent so many messages since then: SENDs have arrived, and no device
+ * moves more than one message per nanosecond. */
+static bool is_plausible(const struct client *client, uint64_t messages)
+{
+	if (client->end.op == BENCH_SEND)
+		return messages == client->received;
+	return messages <= loop_clock() - client->run->begun + client->end.depth;
+}
+
 /* Both directions: data of the server's SENDs, how many of ours it has, or how many it has sent. */
 static void received_both(struct client *client, struct ep_rx *rx)
 {
@@ -305,16 +316,21 @@ static void received_both(struct client *client, struct ep_rx *rx)
 	ring_repost(&end->ring, rx);
 	if (ended(client))
 		return;
-	if (what == BENCH_START && client->run->starting) {
+	if (what == BENCH_START && !client->started) {
+		client->started = true;
 		client->run->started = !--client->run->starting;
+	} else if (what == BENCH_COUNT && client->run->start && !client->counted &&
+		   is_plausible(client, messages)) {
+		client->counted = true;
+		client->reverse_from = messages;
 	} else if (what < 0 && sends) {
 		client->owed++;
 		client->received++;
 	} else if (what == BENCH_TAKEN && sends && load_end_credited(end, messages)) {
 		completed(client, messages, loop_clock());
-	} else if (what == BENCH_REPORT && client->flushing &&
-		   (!sends || messages == client->received)) {
-		client->run->result->reverse += messages;
+	} else if (what == BENCH_REPORT && client->flushing && client->counted &&
+		   messages >= client->reverse_from && is_plausible(client, messages)) {
+		client->run->result->reverse += messages - client->reverse_from;
 		finish_load(client, loop_clock());
 	} else {
 		fail_unexpected(client);
@@ -488,6 +504,8 @@ static int check_mtu(const struct run *run, const struct ep *ep)
 
 static void begin(struct client *client, uint64_t now)
 {
+	if (client->end.both)
+		load_end_add_both(&client->end, BENCH_COUNT, 0);
 	if (client->end.bandwidth)
 		pump(client);
 	else if (client->run->conf->op == LOAD_OP_PING)
@@ -509,6 +527,7 @@ static uint32_t drain_ms(const struct run *run)
 static void start_both(struct run *run)
 {
 	run->starting = run->clients;
+	run->begun = loop_clock();
 	for (unsigned i = 0; i < run->clients; i++) {
 		load_end_add_both(&run->client[i].end, BENCH_START, 0);
 		ring_flush(&run->client[i].end.ring);

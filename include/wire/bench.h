@@ -64,6 +64,8 @@ enum bench_what {
 	BENCH_TAKEN,  /* so many SENDs were received since the last one */
 	BENCH_END,    /* from the client, behind its last message: send nothing more */
 	BENCH_REPORT, /* the answer: number of messages that the server has sent */
+	BENCH_COUNT,  /* from the client, once all connections have started; the answer: that number
+			 now */
 };
 struct bench_both {
 	uint8_t magic[8];

@@ -23,6 +23,7 @@ static void begin(void)
 }
 
 static bool both; /* directions at once */
+static uint32_t iterations = 200;
 
 static int rows(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, uint32_t qps,
 	struct load_rdma_result *result)
@@ -35,7 +36,7 @@ static int rows(enum load_op op, bool bandwidth, uint32_t size, uint32_t depth, 
 		.depth = depth,
 		.qps = qps,
 		.both = both,
-		.iterations = 200,
+		.iterations = iterations,
 		.runtime_ms = NO_LIMIT_MS,
 		.timeout_ms = NO_LIMIT_MS };
 
@@ -112,11 +113,14 @@ Test(load_raw, both_directions_at_once, .init = begin, .fini = load_side_end)
 		for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 			uint32_t qps = 1 + 4 * (i & 1);
 
-			cr_assert_eq(rows(op, true, sizes[i], 1 + i * 9, qps, &result), 0,
-				"op %d, %u bytes: %s", op, sizes[i], why.text);
-			cr_assert_eq(result.iterations, 200 * qps);
-			cr_assert_gt(result.reverse, 0);
-			cr_assert_gt(result.seconds, 0);
+			/* until the server has had a turn in the measured time */
+			result.reverse = 0;
+			for (iterations = 200; !result.reverse; iterations *= 2) {
+				cr_assert_eq(rows(op, true, sizes[i], 1 + i * 9, qps, &result), 0,
+					"op %d, %u bytes: %s", op, sizes[i], why.text);
+				cr_assert_eq(result.iterations, iterations * qps);
+				cr_assert_gt(result.seconds, 0);
+			}
 		}
 	cr_assert_eq(row(LOAD_OP_SEND, true, 1 << 20, 1000, &result), 0, "%s", why.text);
 	cr_assert_eq(result.depth, 32, "acknowledgements take as much");
@@ -503,7 +507,7 @@ Test(load_raw, a_client_that_reads_and_talks, .init = begin_in_memory, .fini = e
 	cr_assert(gone && !peer.reads);
 }
 
-enum { NONE = BENCH_REPORT + 2, UNKNOWN };
+enum { NONE = BENCH_COUNT + 2, UNKNOWN };
 
 /* The number is 9, where there is one. */
 static void deliver_both(struct ep *ep, uint32_t what)
@@ -554,6 +558,8 @@ Test(load_raw, a_client_of_both_directions_that_lies, .init = begin_in_memory,
 	cr_assert(ends_it(BENCH_SEND, BENCH_START, BENCH_START), "two starts");
 	cr_assert(ends_it(BENCH_SEND, BENCH_START, BENCH_REPORT), "a report");
 	cr_assert(ends_it(BENCH_SEND, BENCH_START, UNKNOWN));
+	cr_assert(ends_it(BENCH_SEND, NONE, BENCH_COUNT), "a count before the start");
+	cr_assert(!ends_it(BENCH_SEND, BENCH_START, BENCH_COUNT));
 	cr_assert(!ends_it(BENCH_SEND, BENCH_START, BENCH_END));
 	cr_assert(ends_it(BENCH_WRITE, NONE, BENCH_TAKEN), "no SENDs");
 }
@@ -640,4 +646,103 @@ Test(load_raw, a_server_of_both_directions_that_lies, .init = begin_in_memory,
 	refused(LOAD_OP_SEND, true);
 	to_end = BENCH_REPORT; /* 9 messages, but no data has arrived */
 	refused(LOAD_OP_SEND, true);
+}
+
+/* WRITEs of both directions: the server starts, counts and reports as the test says. */
+static struct {
+	uint64_t count, report;
+	unsigned starts;
+} tale;
+
+static void accept_writes(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	const struct bench_welcome welcome = { .magic = BENCH_MAGIC,
+		.version = BENCH_VERSION,
+		.rkey = put_le32(p->memory_key),
+		.raddr = put_le64(p->memory_at) };
+
+	(void)priv;
+	(void)len;
+	ep_pair_accept(ep, &welcome, sizeof(welcome));
+}
+
+static void deliver_number(struct ep *ep, enum bench_what what, uint64_t messages)
+{
+	const struct bench_both message = {
+		.magic = BENCH_MAGIC, .what = put_le32(what), .messages = put_le64(messages)
+	};
+
+	cr_assert(ep_pair_deliver(ep, &message, sizeof(message)));
+}
+
+static void tell(struct ep_peer *p, struct ep *ep, const uint8_t *bytes, uint32_t len)
+{
+	const struct bench_both *asked = (const void *)bytes;
+	uint32_t what = get_le32(asked->what);
+
+	(void)p;
+	cr_assert_eq(len, sizeof(*asked));
+	if (what == BENCH_START)
+		for (unsigned i = 0; i < tale.starts; i++)
+			deliver_number(ep, BENCH_START, 0);
+	else if (what == BENCH_COUNT)
+		deliver_number(ep, BENCH_COUNT, tale.count);
+	else if (what == BENCH_END)
+		deliver_number(ep, BENCH_REPORT, tale.report);
+}
+
+static int row_of_tale(uint32_t qps, struct load_rdma_result *result)
+{
+	const struct load_rdma conf = { .backend = LOAD_VERBS,
+		.op = LOAD_OP_WRITE,
+		.bandwidth = true,
+		.both = true,
+		.size = 64,
+		.depth = 8,
+		.qps = qps,
+		.iterations = 20,
+		.timeout_ms = 5000 };
+	static uint8_t memory[64];
+
+	peer.memory = memory;
+	peer.memory_at = 0x10000;
+	peer.memory_len = sizeof(memory);
+	peer.memory_key = 5;
+	peer.request = accept_writes;
+	peer.message = tell;
+	why = (struct diag){ 0 };
+	return load_rdma(loop, &conf, result, &why);
+}
+
+Test(load_raw, only_what_the_server_sends_in_the_measured_time_counts, .init = begin_in_memory,
+	.fini = end_in_memory)
+{
+	static struct load_rdma_result result;
+
+	tale.starts = 1;
+	tale.count = 5;
+	tale.report = 8;
+	cr_assert_eq(row_of_tale(1, &result), 0, "%s", why.text);
+	cr_assert_eq(result.reverse, 3);
+	cr_assert_eq(row_of_tale(3, &result), 0, "%s", why.text);
+	cr_assert_eq(result.reverse, 9);
+	cr_assert_eq(result.iterations, 60);
+}
+
+Test(load_raw, numbers_of_a_server_that_cannot_be, .init = begin_in_memory, .fini = end_in_memory)
+{
+	static struct load_rdma_result result;
+
+	tale.starts = 1;
+	tale.count = 5;
+	tale.report = 4; /* fewer than before */
+	cr_assert_eq(row_of_tale(1, &result), -EPROTO);
+	tale.report = UINT64_MAX - 1;
+	cr_assert_eq(row_of_tale(2, &result), -EPROTO);
+	tale.count = tale.report;
+	cr_assert_eq(row_of_tale(1, &result), -EPROTO);
+	tale.starts = 2; /* one connection starts for another */
+	tale.count = tale.report = 5;
+	cr_assert_eq(row_of_tale(2, &result), -EPROTO);
+	diag_says(&why, DIAG_PROTOCOL, NULL, "peer");
 }
