@@ -41,14 +41,17 @@ static void bandwidth(struct out *out, const struct load_rdma *conf,
 		" %-7u    %-10" PRIu64 "       %-7.2f            %-7.2f              %-7.6f%s",
 		conf->size, result->iterations, conf->both ? 0 : peak / unit,
 		(average + back) / unit, (rate + reverse) / 1e6, cells);
-	out_real(out, "peak_bytes_per_second", NULL, peak, 0);
+	if (!conf->both)
+		out_real(out, "peak_bytes_per_second", NULL, peak, 0);
 	out_real(out, "bytes_per_second", NULL, average, 0);
 	out_real(out, "messages_per_second", NULL, rate, 3);
 	if (!conf->both)
 		return;
 	out_u64(out, "reverse_iterations", NULL, result->reverse);
 	out_real(out, "reverse_bytes_per_second", NULL, back, 0);
+	out_real(out, "reverse_messages_per_second", NULL, reverse, 3);
 	out_real(out, "sum_bytes_per_second", NULL, average + back, 0);
+	out_real(out, "sum_messages_per_second", NULL, rate + reverse, 3);
 }
 
 static void latency(struct out *out, const struct load_rdma *conf,

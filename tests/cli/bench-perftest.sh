@@ -40,6 +40,8 @@ awk '$1 == 65536 { rows++; if ($2 != 400 || $6 <= 0 || $7 <= 0 || $4 - $6 - $7 >
 "${b[@]}" -b -s 64K -n 200 -t 8 --json >out 2>err || die "$(cat err)"
 valid out
 jq -e '(.rows | length) == 3 and all(.rows[]; .test == "bandwidth" and .iterations == 200 and .reverse_iterations > 0 and
+	(has("peak_bytes_per_second") | not) and
+	(.sum_messages_per_second - .messages_per_second - .reverse_messages_per_second | fabs) <= 1 and
 	(.sum_bytes_per_second - .bytes_per_second - .reverse_bytes_per_second | fabs) <= 1)' out >/dev/null || die "$(cat out)"
 
 # what is refused
