@@ -12,7 +12,8 @@
 #include <sys/resource.h>
 
 #define STOP_CHECK  (50 * MSEC)
-#define DRAIN_MS    2000   /* time for outstanding answers at the end */
+#define DRAIN_MS    2000 /* time for outstanding answers at the end */
+#define SILENT_MS   8000 /* more than that without any progress: longer than retries of a device */
 #define DRAIN_LEAST 16384u /* bytes per millisecond of what is in flight then */
 #define PEAK_LEAST  256    /* messages per interval when looking for the peak */
 
@@ -28,6 +29,7 @@ struct run {
 	unsigned clients, busy;                  /* busy: not yet done */
 	unsigned starting; /* both directions: waiting for the server to begin */
 	uint32_t drain_ms;
+	uint64_t progress, progress_at; /* progress(), and since when */
 	int started, done, err;
 };
 
@@ -463,18 +465,37 @@ static void keep_alive(struct client *client, uint64_t now)
 	ring_flush(&end->ring);
 }
 
+/* Counts all that a client posts and completes. */
+static uint64_t progress(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < run->clients; i++)
+		sum += run->client[i].end.posted + run->client[i].end.completed +
+		       run->client[i].received + run->client[i].done;
+	return sum;
+}
+
 /* Check for the end, also if no more answers arrive. */
 static void check_end(struct loop_timer *timer)
 {
 	struct run *run = container_of(timer, struct run, timer);
 	uint64_t now = loop_clock();
 	char text[DIAG_SECONDS];
+	uint32_t silent_ms = 0;
 
-	if (now > run->until && now - run->until > run->drain_ms * MSEC) {
+	if (now > run->until && now - run->until > run->drain_ms * MSEC)
+		silent_ms = run->drain_ms;
+	else if (progress(run) != run->progress)
+		run->progress_at = now;
+	else if (now - run->progress_at > (run->drain_ms + SILENT_MS) * MSEC)
+		silent_ms = run->drain_ms + SILENT_MS;
+	if (silent_ms) {
 		fail(run, diag_set(run->diag, DIAG_TIMEOUT, ETIMEDOUT, "no answer within %s",
-				  diag_seconds(run->drain_ms, text)));
+				  diag_seconds(silent_ms, text)));
 		return;
 	}
+	run->progress = progress(run);
 	for (unsigned i = 0; i < run->clients; i++)
 		keep_alive(&run->client[i], now);
 	/* from here on `until` is the time when it should have ended */
@@ -548,7 +569,7 @@ static void measure(struct run *run)
 	run->busy = run->clients;
 	run->drain_ms = drain_ms(run);
 	run->timer.fire = check_end;
-	run->until = loop_clock();
+	run->until = run->progress_at = loop_clock();
 	loop_timer_set(run->loop, &run->timer, run->until + STOP_CHECK);
 	if (first->both)
 		start_both(run);

@@ -5,6 +5,7 @@
 #include "host.h"
 #include "leap.h"
 #include "load.h"
+#include "says.h"
 #include "wire/bench.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -367,4 +368,20 @@ Test(load_idle, a_client_that_writes_keeps_its_connection_alive, .init = begin_v
 	cr_assert_eq(load_rdma(loop, &conf, &result, &why), 0, "%s", why.text);
 	cr_assert_eq(kept_alive, 3);
 	cr_assert_eq(result.iterations, 20);
+}
+
+/* Without a limit of time, only of messages. */
+Test(load_idle, a_silent_server_fails_the_load, .init = begin_verbs, .fini = end)
+{
+	const struct load_rdma conf = { .backend = LOAD_VERBS,
+		.op = LOAD_OP_SEND,
+		.size = 64,
+		.depth = 1,
+		.iterations = 20,
+		.timeout_ms = 5000 };
+	static struct load_rdma_result result;
+
+	peer.request = accept_writes;
+	cr_assert_eq(load_rdma(loop, &conf, &result, &why), -ETIMEDOUT, "%s", why.text);
+	diag_says(&why, DIAG_TIMEOUT, NULL, "no_answer");
 }
