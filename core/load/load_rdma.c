@@ -431,13 +431,18 @@ static void idle(struct ep *ep)
 
 static void down(struct ep *ep)
 {
+	static const char old[] = "invalid size or depth"; /* for an unknown kind of test, too */
 	struct client *client = ep->user;
 	struct diag *diag = client->run->diag;
 
 	client->down = client->up = 1;
 	if (ended(client))
 		return;
-	if (ep->rejected && ep->priv_len)
+	if (client->end.both && ep->rejected && ep->priv_len == strlen(old) &&
+		!memcmp(ep->priv, old, strlen(old))) {
+		diag_set(diag, DIAG_REFUSED, ECONNREFUSED,
+			"the peer is an older rdmastor, which does not support -b: update it");
+	} else if (ep->rejected && ep->priv_len)
 		diag_set(diag, DIAG_REFUSED, ECONNREFUSED, "the peer refused: %.*s", ep->priv_len,
 			(const char *)ep->priv);
 	else if (ep->why.err)

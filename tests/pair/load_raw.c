@@ -746,3 +746,26 @@ Test(load_raw, numbers_of_a_server_that_cannot_be, .init = begin_in_memory, .fin
 	cr_assert_eq(row_of_tale(2, &result), -EPROTO);
 	diag_says(&why, DIAG_PROTOCOL, NULL, "peer");
 }
+
+static void refuse_both(struct ep_peer *p, struct ep *ep, const uint8_t *priv, unsigned len)
+{
+	static const char text[] = "invalid size or depth";
+
+	(void)p;
+	(void)priv;
+	(void)len;
+	ep_pair_reject(ep, 28, text, sizeof(text) - 1);
+}
+
+Test(load_raw, an_older_server_has_no_second_direction, .init = begin_in_memory,
+	.fini = end_in_memory)
+{
+	static struct load_rdma_result result;
+
+	peer.request = refuse_both;
+	cr_assert_eq(row_in_memory(LOAD_OP_SEND, true, &result), -ECONNREFUSED);
+	diag_says(&why, DIAG_REFUSED, NULL, "invalid");
+	both = true;
+	cr_assert_eq(row_in_memory(LOAD_OP_SEND, true, &result), -ECONNREFUSED);
+	diag_says(&why, DIAG_REFUSED, NULL, "older -b update");
+}
