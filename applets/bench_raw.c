@@ -77,6 +77,10 @@ static void print_row(
 		out_line(out, "%s", result->route);
 	load_report_rdma(out, conf, result, first, bench->opts->gbits);
 	out_flush(out);
+	if (conf->bandwidth && result->depth < conf->depth)
+		call_note(bench->call,
+			"%s of %u bytes: only %u messages in flight per queue pair, not %u",
+			load_op_name[conf->op], conf->size, result->depth, conf->depth);
 }
 
 int bench_rdma(struct bench *bench)

@@ -31,6 +31,11 @@ awk '$1 == 65536 { ratio = $4 / ($5 * 65536 * 8 / 1000); exit !(ratio > 0.99 && 
 "${b[@]}" -s 64K -n 500 --op write --test bandwidth --report_gbits --json >out 2>err || die "$(cat err)"
 jq -e '.rows[0] | (.bytes_per_second / (.messages_per_second * 65536) - 1) | fabs < 0.01' out >/dev/null || die "JSON has bytes: $(cat out)"
 
+# fewer in flight than asked for
+"${b[@]}" -b -s 1M -n 20 --op send -t 100 --json >out 2>err || die "$(cat err)"
+jq -e '.rows[0].iodepth == 32' out >/dev/null || die "$(cat out)"
+grep -q 'send of 1048576 bytes: only 32 messages .* not 100' err || die "$(cat err)"
+
 # both directions: each, and the sum, which perftest's columns have
 "${b[@]}" -b -s 64K -n 200 -t 8 --qp 2 >out 2>err || die "$(cat err)"
 same "three operations" "$(grep -c '^RDMA [a-z]* bandwidth, both directions, 2 queue pairs$' out)" 3
