@@ -131,6 +131,13 @@ static void attach(struct bench *bench, struct attachment *at)
 		find_device(at, child);
 }
 
+static void refuse_to_end(struct task *task)
+{
+	const struct bench *bench = container_of(task, struct bench, task);
+
+	call_warn_once(bench->call, "all disks are detached from the kernel first");
+}
+
 int bench_kernel_start(struct bench *bench, const char *disk, const char *mode, const char *rdma,
 	struct bench_kernel **started)
 {
@@ -139,6 +146,7 @@ int bench_kernel_start(struct bench *bench, const char *disk, const char *mode, 
 
 	if (!kernel)
 		return diag_sys(bench->call->diag, ENOMEM, "initiators");
+	bench->task.repeated = refuse_to_end;
 	for (unsigned i = 0; i < INITIATORS; i++) {
 		kernel->attachment[i].initiator = &initiators[i];
 		start_server(bench, &kernel->attachment[i], disk, mode, rdma);
@@ -209,6 +217,7 @@ int bench_kernel_stop(struct bench *bench, struct bench_kernel *kernel)
 	for (unsigned i = INITIATORS; i--;)
 		if (kernel->attachment[i].target[0] && detach(bench, &kernel->attachment[i]))
 			rc = EXIT_PARTLY;
+	bench->task.repeated = NULL;
 	for (unsigned i = 0; i < INITIATORS; i++)
 		bench_child_expire(&kernel->attachment[i].server);
 	for (unsigned i = 0; i < INITIATORS; i++) {

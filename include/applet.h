@@ -184,6 +184,9 @@ struct task {
 	/* Set by the owner while there are results to save: the first signal sets stop. Otherwise,
 	 * and the second time, a signal ends the process. */
 	bool running;
+	/* NULL, or set by the owner while something must be undone before the process ends: called
+	 * for further signals instead. */
+	void (*repeated)(struct task *);
 	bool timed_out; /* then stop is set, too */
 	int stop;
 	int signo; /* of the signal that set stop */

@@ -21,6 +21,10 @@ static void task_caught(struct loop_signal *signal, int signo)
 {
 	struct task *task = container_of(signal, struct task, signal);
 
+	if (task->running && task->stop && task->repeated) {
+		task->repeated(task);
+		return;
+	}
 	if (!task->running || task->stop) {
 		out_bar("");
 		end_by_signal(signo);
