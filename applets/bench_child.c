@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Run other applets as children of bench --matrix --all. */
 #include "bench_child.h"
-#include "disk_open.h"
 #include <errno.h>
 #include <unistd.h>
 
@@ -18,16 +17,10 @@ void bench_child_add(struct bench_child *child, const char *const *word)
 }
 
 /* A process group of its own: ^C is for the measurement. */
-static int run_named(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	setpgid(0, 0);
 	return applet_exec(argc, argv);
-}
-
-static int run_anonymous(int argc, char **argv)
-{
-	disk_make_anonymous();
-	return run_named(argc, argv);
 }
 
 static void ended(struct applet_run *run)
@@ -40,7 +33,7 @@ int bench_child_start(struct bench *bench, struct bench_child *child)
 	int err;
 
 	child->run.loop = bench->task.loop;
-	child->run.run = child->anonymous ? run_anonymous : run_named;
+	child->run.run = run;
 	child->run.argv = child->word;
 	child->run.done = ended;
 	err = applet_run_start(&child->run);

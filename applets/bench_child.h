@@ -9,7 +9,6 @@
 struct bench_child {             /* zeroed first */
 	struct applet_run run;   /* first member; messages are set by the owner */
 	char *word[BENCH_WORDS]; /* the caller's */
-	bool anonymous;          /* its disks have random identities */
 	bool ended;
 };
 

@@ -72,9 +72,8 @@ static void start_server(struct bench *bench, struct attachment *at, const char 
 		diag_hint(&at->why, "create one with: rdma link add rxe0 type rxe netdev NETDEV");
 		return;
 	}
-	server->anonymous = true;
-	bench_child_add(server, (const char *const[]){ initiator->serve, disk, mode, "--json",
-					"--quiet", initiator->protocol, NULL });
+	bench_child_add(server, (const char *const[]){ initiator->serve, disk, mode, "--anonymous",
+					"--json", "--quiet", initiator->protocol, NULL });
 	if (initiator->listen)
 		bench_child_add(server, (const char *const[]){ initiator->listen,
 						needs_rdma(initiator) ? rdma : TCP, NULL });

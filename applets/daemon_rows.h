@@ -10,6 +10,7 @@
 	}
 #define DAEMON_ROWS(type, member)                                                                  \
 	{ "ro", 0, OPT_FLAG, offsetof(type, member.ro), NULL, "open the disks read-only" },        \
+		{ "anonymous", 0, OPT_FLAG, offsetof(type, member.anonymous), NULL, NULL },        \
 		{ "force", 0, OPT_FLAG, offsetof(type, member.force), NULL,                        \
 			"write even to a disk that is mounted, claimed or open for writing "       \
 			"elsewhere" },                                                             \

@@ -47,7 +47,7 @@ struct opt {
 	/* name of the argument in --help ("SECONDS"); "rdma|tcp": only these words are valid;
 	 * "FILE", "DIR": completed as paths */
 	const char *arg;
-	const char *help;
+	const char *help; /* NULL: for our own children, so shown nowhere */
 	/* range of a number, of OPT_MSEC in milliseconds; max 0: not a number */
 	uint64_t min, max;
 };

@@ -18,8 +18,8 @@ int disk_on_loss(const struct call *, const char *uri, const char *on_loss, uint
  * the disk has no identifier; the key is its URI or "". */
 #define DISK_KEY (URI_MAX + 192)
 bool disk_key(const char *uri, const struct bdev *, char text[DISK_KEY]);
-/* Give all disks of this process, and of programs that it executes, random identities and no key
- * from now on: so that no host takes them for disks that it knows. Not thread-safe. */
+/* Give all disks of this process random identities and no key from now on: so that no host takes
+ * them for disks that it knows. Not thread-safe. */
 void disk_make_anonymous(void);
 /* Get the identity of the disk for other hosts, from its real path, or from its key if it is remote
  * or a part. Warn if that of a file is not permanent. */

@@ -359,7 +359,7 @@ static int unknown_long(struct parser *parser, const char *typed)
 	struct opt row;
 
 	for (unsigned i = 0; opt_row(parser->call->applet, i, &row); i++)
-		if (word_near(name, row.name) &&
+		if (row.help && word_near(name, row.name) &&
 			(!best || word_distance(name, row.name) < word_distance(name, best)))
 			best = row.name;
 	diag_set(diag, DIAG_USAGE, EINVAL, "unknown option '%s'", typed);

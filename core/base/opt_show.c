@@ -10,6 +10,14 @@
 
 enum { LEFT_MAX = 30, WIDTH = 80 };
 
+static bool next_shown(const struct applet *applet, unsigned *index, struct opt *row)
+{
+	while (opt_row(applet, (*index)++, row))
+		if (row->help)
+			return true;
+	return false;
+}
+
 static void left_column(const struct opt *row, char *left, size_t len)
 {
 	const char *arg = opt_takes_arg(row) || row->type == OPT_MAYBE || row->type == OPT_REST
@@ -67,7 +75,7 @@ void opt_help(const struct applet *applet, FILE *to)
 	unsigned column = 0;
 	struct opt row;
 
-	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+	for (unsigned i = 0; next_shown(applet, &i, &row);) {
 		left_column(&row, left, sizeof(left));
 		unsigned n = out_characters(left) + 2;
 
@@ -82,7 +90,7 @@ void opt_help(const struct applet *applet, FILE *to)
 	for (const struct applet_sub *sub = applet->subs; sub && sub->word; sub++)
 		fprintf(to, "  %-15s %s\n%s", sub->word, sub->applet->summary,
 			sub[1].word ? "" : "\n");
-	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+	for (unsigned i = 0; next_shown(applet, &i, &row);) {
 		left_column(&row, left, sizeof(left));
 		unsigned n = out_characters(left);
 
@@ -105,7 +113,7 @@ void opt_rows(const struct applet *applet, FILE *to)
 {
 	struct opt row;
 
-	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+	for (unsigned i = 0; next_shown(applet, &i, &row);) {
 		char letter[] = { '-', row.letter, 0 };
 
 		fprintf(to, "--%s\t%s\t%s\t", row.name, row.letter ? letter : "",
@@ -144,7 +152,7 @@ static void offer_options(const struct applet *applet, const char *typed, FILE *
 	char word[72];
 	struct opt row;
 
-	for (unsigned i = 0; opt_row(applet, i, &row); i++) {
+	for (unsigned i = 0; next_shown(applet, &i, &row);) {
 		snprintf(word, sizeof(word), "--%s", row.name);
 		offer(typed, word, row.help, to);
 	}

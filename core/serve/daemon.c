@@ -675,6 +675,8 @@ int daemon_run(struct call *call, const struct daemon_options *opts,
 	int err;
 
 	kernel_report_owner(&d.report);
+	if (opts->anonymous)
+		disk_make_anonymous();
 	if (common->timeout_ms)
 		d.deadline = loop_clock() + common->timeout_ms * MSEC;
 	err = get_ready(&d, configs, count);

@@ -81,11 +81,11 @@ static void key_of_uri(struct uri *uri, char key[DISK_KEY])
 		socket ? socket : "");
 }
 
-static const char anonymous[] = "rdmastor_disks_anonymous";
+static bool anonymous;
 
 void disk_make_anonymous(void)
 {
-	setenv(anonymous, "1", 1);
+	anonymous = true;
 }
 
 bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
@@ -99,7 +99,7 @@ bool disk_key(const char *text, const struct bdev *bdev, char key[DISK_KEY])
 	size_t len;
 
 	key[0] = 0;
-	if (getenv(anonymous)) {
+	if (anonymous) {
 		;
 	} else if (bdev_id_known(id, 16)) {
 		hex_text(key, id, 16);
@@ -126,8 +126,8 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 	struct disk_identity *identity)
 {
 	char path[URI_MAX], real[PATH_MAX], own[DISK_KEY] = "";
-	bool file = !getenv(anonymous) && bdev_uri_path(operand, path, sizeof(path)) &&
-		    realpath(path, real);
+	bool file =
+		!anonymous && bdev_uri_path(operand, path, sizeof(path)) && realpath(path, real);
 	int root = disk_root(call->diag), err;
 
 	if (root < 0)

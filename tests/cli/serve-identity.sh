@@ -17,6 +17,10 @@ serve ./c --nvmf --tcp 127.0.0.1:0
 [ "$(id)" = "$first" ] || die "another NQN: $(id), $first"
 [ "$(ours info "$TCP" | grep -E '^(serial|uuid|nguid)')" = "$serial" ] || die 'another serial number'
 stop
+# as bench's servers, which no host is to take for a disk that it knows
+serve a --anonymous --nvmf --tcp 127.0.0.1:0
+[ "$(id)" != "$first" ] || die 'not anonymous'
+stop
 serve b --nvmf --tcp 127.0.0.1:0
 [ "$(id)" != "$first" ] || die 'two files, one NQN'
 stop

@@ -10,7 +10,7 @@ struct tool {
 	struct opt_common common;
 	const char *transport, *map;
 	struct opt_list path;
-	bool ro, run;
+	bool ro, run, internal;
 	uint32_t depth, wait_ms;
 };
 #define AT(field) offsetof(struct tool, field)
@@ -23,6 +23,7 @@ static const struct opt tool_rows[] = {
 		"names and therefore continues" },
 	{ "depth", 0, OPT_U32, AT(depth), "N", "requests; default 16", 1, 64 },
 	{ "wait", 0, OPT_MSEC, AT(wait_ms), "SECONDS", "wait", 500, OPT_MSEC_MAX },
+	{ "internal", 0, OPT_FLAG, AT(internal), NULL, NULL },
 	{ "ro", 0, OPT_FLAG, AT(ro), NULL, "read only" },
 	{ "run", 0, OPT_REST, AT(run), "CMD…", "run a command" },
 	{ 0 },
@@ -122,6 +123,7 @@ Test(opt_show, rows)
 	fclose(to);
 	cr_assert(strstr(text, "--transport\t-t\trdma|tcp\t\n"));
 	cr_assert(strstr(text, "--depth\t\tN\t1 64\n"));
+	cr_assert_null(strstr(text, "internal"));
 	cr_assert(strstr(text, "--wait\t\tSECONDS\t500 4294967000 ms\n"));
 	free(text);
 	to = sink();
@@ -175,6 +177,7 @@ Test(opt_show, completes_options)
 	COMPLETES("--transport\tcarrier\n--timeout\t\n", "tool", "--t");
 	COMPLETES("--ro\tread only\n", "tool", "x", "--ro");
 	COMPLETES("", "tool", "--nothing");
+	COMPLETES("", "tool", "--int");
 }
 
 Test(opt_show, completes_values)
