@@ -6,6 +6,8 @@
 
 #define POLL_MS 10
 
+static const int never;
+
 void bench_child_add(struct bench_child *child, const char *const *word)
 {
 	unsigned count = 0;
@@ -46,11 +48,12 @@ static void wait_turn(struct bench *bench, const int *stop)
 	loop_wait(bench->task.loop, stop, loop_clock() + POLL_MS * MSEC);
 }
 
-int bench_child_ready(struct bench *bench, struct bench_child *child, uint64_t until)
+static int wait_ready(
+	struct bench *bench, struct bench_child *child, const int *stop, uint64_t until)
 {
 	while (!child->ended && !applet_run_ready(&child->run)) {
-		wait_turn(bench, &bench->task.stop);
-		if (bench->task.stop)
+		wait_turn(bench, stop);
+		if (*stop)
 			return -EINTR;
 		if (loop_clock() >= until)
 			return diag_set(&child->run.why, DIAG_TIMEOUT, ETIMEDOUT,
@@ -60,10 +63,18 @@ int bench_child_ready(struct bench *bench, struct bench_child *child, uint64_t u
 	return -child->run.why.err;
 }
 
+int bench_child_ready(struct bench *bench, struct bench_child *child, uint64_t until)
+{
+	return wait_ready(bench, child, &bench->task.stop, until);
+}
+
+int bench_child_settle(struct bench *bench, struct bench_child *child, uint64_t until)
+{
+	return wait_ready(bench, child, &never, until);
+}
+
 int bench_child_finish(struct bench *bench, struct bench_child *child)
 {
-	static const int never;
-
 	while (child->run.loop && !child->ended)
 		wait_turn(bench, &never);
 	return -child->run.why.err;

@@ -19,6 +19,8 @@ int bench_child_start(struct bench *, struct bench_child *);
 /* Wait until `until` (loop_clock()) for the document of an applet that continues to run. Returns 0
  * or -errno with run.why set; -EINTR if the task was stopped. */
 int bench_child_ready(struct bench *, struct bench_child *, uint64_t until);
+/* The same, whether the task was stopped or not. */
+int bench_child_settle(struct bench *, struct bench_child *, uint64_t until);
 /* Wait for its end, whether the task was stopped or not. Returns 0 or -errno with run.why set. */
 int bench_child_finish(struct bench *, struct bench_child *);
 /* End it unless it was not started or has ended; bench_child_free() waits for that. */

@@ -106,6 +106,12 @@ static void find_device(struct attachment *at, const struct bench_child *child)
 		diag_set(&at->why, DIAG_NOT_FOUND, ENOENT, "%s: no block device", child->word[0]);
 }
 
+static void find_made(struct attachment *at)
+{
+	find_device(at, &at->server);
+	snprintf(at->target, sizeof(at->target), "%s", at->device);
+}
+
 /* I/O must fail at once if the server is lost, so that the disk can be detached. An attempt is
  * never interrupted, as what it leaves is only then known. */
 static void attach(struct bench *bench, struct attachment *at)
@@ -115,8 +121,7 @@ static void attach(struct bench *bench, struct attachment *at)
 	struct bench_child *child = &at->attach;
 
 	if (!initiator->listen) {
-		find_device(at, &at->server);
-		snprintf(at->target, sizeof(at->target), "%s", at->device);
+		find_made(at);
 		return;
 	}
 	applet_run_texts(&at->server.run, "rdmastor", initiator->scheme, set_text, &target);
@@ -207,12 +212,23 @@ static int detach(struct bench *bench, const struct attachment *at)
 	return err;
 }
 
+/* A server that makes the device itself may have done so although its turn never came. */
+static void settle(struct bench *bench, struct attachment *at, uint64_t until)
+{
+	if (!at->initiator->listen && !at->target[0] && !at->why.err && at->server.run.loop &&
+		!bench_child_settle(bench, &at->server, until))
+		find_made(at);
+}
+
 int bench_kernel_stop(struct bench *bench, struct bench_kernel *kernel)
 {
+	uint64_t until = loop_clock() + READY_MS * MSEC;
 	int rc = EXIT_DONE;
 
 	if (!kernel)
 		return rc;
+	for (unsigned i = 0; i < INITIATORS; i++)
+		settle(bench, &kernel->attachment[i], until);
 	for (unsigned i = INITIATORS; i--;)
 		if (kernel->attachment[i].target[0] && detach(bench, &kernel->attachment[i]))
 			rc = EXIT_PARTLY;
