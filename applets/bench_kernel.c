@@ -3,6 +3,8 @@
  * it in the reverse order. Each has a server of its own, whose disk has a random identity: so the
  * kernel takes none of them for another path to a disk that it knows. */
 #include "bench_kernel.h"
+#include "disk_open.h"
+#include "kernel_sys.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +41,7 @@ struct attachment {
 	struct bench_child server, attach;
 	char target[URI_MAX]; /* to detach: URI or device; "": nothing */
 	char device[80];      /* "": why not */
+	char made[600];       /* by a server: what tells it from a later device of this number */
 	struct diag why;
 };
 
@@ -106,10 +109,40 @@ static void find_device(struct attachment *at, const struct bench_child *child)
 		diag_set(&at->why, DIAG_NOT_FOUND, ENOENT, "%s: no block device", child->word[0]);
 }
 
+/* ublk numbers its devices anew, nbd has the random identifier of its server. "": no device. */
+static void identify(const char *device, char *text, size_t len)
+{
+	const char *name = device + strlen("/dev/");
+	const char *file = strncmp(name, "nbd", 3) ? "diskseq" : "backend";
+
+	text[0] = 0;
+	if (disk_root(NULL) >= 0 &&
+		kernel_sys_read(disk_root(NULL), text, len, "sys/block/%s/%s", name, file) < 0)
+		text[0] = 0;
+}
+
 static void find_made(struct attachment *at)
 {
 	find_device(at, &at->server);
+	if (!at->device[0])
+		return;
 	snprintf(at->target, sizeof(at->target), "%s", at->device);
+	identify(at->device, at->made, sizeof(at->made));
+}
+
+/* A device whose server has ended may be gone, and its number be another program's. */
+static bool is_replaced(struct bench *bench, const struct attachment *at)
+{
+	char now[sizeof(at->made)];
+
+	if (!at->made[0])
+		return false;
+	identify(at->device, now, sizeof(now));
+	if (!now[0] || !strcmp(now, at->made))
+		return false;
+	call_warn(bench->call, "%s (%s): is another device by now: not detached",
+		at->initiator->name, at->device);
+	return true;
 }
 
 /* I/O must fail at once if the server is lost, so that the disk can be detached. An attempt is
@@ -230,7 +263,9 @@ int bench_kernel_stop(struct bench *bench, struct bench_kernel *kernel)
 	for (unsigned i = 0; i < INITIATORS; i++)
 		settle(bench, &kernel->attachment[i], until);
 	for (unsigned i = INITIATORS; i--;)
-		if (kernel->attachment[i].target[0] && detach(bench, &kernel->attachment[i]))
+		if (kernel->attachment[i].target[0] &&
+			!is_replaced(bench, &kernel->attachment[i]) &&
+			detach(bench, &kernel->attachment[i]))
 			rc = EXIT_PARTLY;
 	bench->task.repeated = NULL;
 	for (unsigned i = 0; i < INITIATORS; i++)
