@@ -109,7 +109,8 @@ static void find_device(struct attachment *at, const struct bench_child *child)
 		diag_set(&at->why, DIAG_NOT_FOUND, ENOENT, "%s: no block device", child->word[0]);
 }
 
-/* ublk numbers its devices anew, nbd has the random identifier of its server. "": no device. */
+/* The sequence number of a ublk device, or the random identifier of the server of an NBD device.
+ * "": no device. */
 static void identify(const char *device, char *text, size_t len)
 {
 	const char *name = device + strlen("/dev/");
