@@ -180,12 +180,13 @@ static void show_filling(const struct load_progress *progress, void *arg)
 }
 
 /* A disk in memory is filled first, as reading a hole costs less than reading data: the part that
- * is measured, by one of its servers each. */
-static int fill(struct bench *bench, const struct bench_sources *sources)
+ * is measured, by one of its servers each. A disk that fails is left out. */
+static int fill(struct bench *bench, struct bench_sources *sources)
 {
 	struct load_options load = bench->report.load;
 	struct load_result *result = calloc(1, sizeof(*result));
 	pid_t filled = 0;
+	struct diag why;
 	int err = result ? 0 : diag_sys(bench->call->diag, ENOMEM, "figures");
 
 	load.read_percent = 0;
@@ -198,16 +199,27 @@ static int fill(struct bench *bench, const struct bench_sources *sources)
 	load.rate = 0;
 	load.progress = show_filling;
 	for (unsigned i = 0; !err && i < sources->count; i++) {
-		const struct matrix_disk *disk = &sources->disk[i];
+		struct matrix_disk *disk = &sources->disk[i];
 
 		if (!disk->bdev || disk->server == filled)
 			continue;
-		filled = disk->server;
 		load.size -= load.size % disk->bdev->lim.block;
 		load.bytes = load.size ? load.size : disk->bdev->lim.size - load.offset;
 		for (load.bs = 64 << 10; load.bytes % load.bs; load.bs /= 2)
 			;
-		err = load_disk(bench->task.loop, disk->bdev, &load, result, bench->call->diag);
+		why = (struct diag){ 0 };
+		err = load_disk(bench->task.loop, disk->bdev, &load, result, &why);
+		if (bench->task.stop) {
+			err = -EINTR;
+		} else if (err && why.code == DIAG_USAGE) {
+			*bench->call->diag = why;
+		} else if (err) {
+			diag_ctx(&why, "%s", disk->uri);
+			disk->why = why;
+			err = 0;
+		} else {
+			filled = disk->server;
+		}
 	}
 	free(result);
 	return err;
