@@ -4,6 +4,7 @@
 #include "out.h"
 #include "says.h"
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,17 @@ void rig_fini(struct rig *rig)
 	pool_free(rig->pool);
 	flaky_disk_fini(&rig->disk);
 	loop_free(rig->loop);
+}
+
+void rig_assert_usage(const char *uri, const char *words)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, uri, &rig.env, &rig.diag), -EINVAL);
+	diag_says(&rig.diag, DIAG_USAGE, uri, words);
+	rig.bdev = NULL;
+	rig_fini(&rig);
 }
 
 static void req_done(struct io *io)

@@ -29,6 +29,8 @@ void rig_open(struct rig *, const char *uri); /* the disk, a lane, the pool mapp
 void rig_fini(struct rig *); /* checks that no path still has a request or lane of it */
 void rig_turn_for(struct rig *, unsigned ms);
 int rig_io(struct rig *, enum io_kind); /* one, to its end */
+/* of a disk and rig of its own: the URI is refused as wrong usage */
+void rig_assert_usage(const char *uri, const char *words);
 /* a line of the text that info prints */
 void rig_assert_fact(struct rig *, const char *label, const char *words);
 

@@ -586,26 +586,16 @@ Test(paths, a_new_size_is_passed_on)
 	rig_fini(&rig);
 }
 
-static void assert_usage(const char *uri, const char *words)
-{
-	struct rig rig;
-
-	rig_init(&rig);
-	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, uri, &rig.env, &rig.diag), -EINVAL);
-	diag_says(&rig.diag, DIAG_USAGE, uri, words);
-	rig.bdev = NULL;
-	rig_fini(&rig);
-}
-
 Test(paths, bad_keys_are_named)
 {
-	assert_usage("flaky://a/?loss=soon", "loss");
-	assert_usage("flaky://a/?path=", "path= host");
-	assert_usage("flaky://a/?path=:80", "path= host");
-	assert_usage("flaky://a/?path=[::1", "path=[::1 '['");
-	assert_usage("flaky://a/?path=b:port", "'port'");
-	assert_usage("flaky://a/?colour=red", "colour");
-	assert_usage("flaky://a/?path=1&path=2&path=3&path=4&path=5&path=6&path=7&path=8&path=9",
+	rig_assert_usage("flaky://a/?loss=soon", "loss");
+	rig_assert_usage("flaky://a/?path=", "path= host");
+	rig_assert_usage("flaky://a/?path=:80", "path= host");
+	rig_assert_usage("flaky://a/?path=[::1", "path=[::1 '['");
+	rig_assert_usage("flaky://a/?path=b:port", "'port'");
+	rig_assert_usage("flaky://a/?colour=red", "colour");
+	rig_assert_usage(
+		"flaky://a/?path=1&path=2&path=3&path=4&path=5&path=6&path=7&path=8&path=9",
 		"8 path=");
 }
 

@@ -151,22 +151,12 @@ Test(paths_policy, queue_depth_leaves_out_a_path_that_is_slow)
 	rig_fini(&rig);
 }
 
-static void assert_usage(const char *uri, const char *words)
-{
-	struct rig rig;
-
-	rig_init(&rig);
-	cr_assert_eq(bdev_open(&rig.bdev, rig.loop, uri, &rig.env, &rig.diag), -EINVAL);
-	diag_says(&rig.diag, DIAG_USAGE, uri, words);
-	rig.bdev = NULL;
-	rig_fini(&rig);
-}
-
 Test(paths_policy, bad_values_are_named)
 {
-	assert_usage("flaky://a/?path=b&policy=best", "policy='best' round-robin");
-	assert_usage("flaky://a/?path=b&policy=", "policy=''");
-	assert_usage("flaky://a/?path=b&preferred=c", "preferred='c' path=");
-	assert_usage("flaky://a/?preferred=a", "preferred='a' path=");
-	assert_usage("flaky://a/?path=b&policy=round-robin&preferred=b", "preferred= round-robin");
+	rig_assert_usage("flaky://a/?path=b&policy=best", "policy='best' round-robin");
+	rig_assert_usage("flaky://a/?path=b&policy=", "policy=''");
+	rig_assert_usage("flaky://a/?path=b&preferred=c", "preferred='c' path=");
+	rig_assert_usage("flaky://a/?preferred=a", "preferred='a' path=");
+	rig_assert_usage(
+		"flaky://a/?path=b&policy=round-robin&preferred=b", "preferred= round-robin");
 }
