@@ -96,7 +96,8 @@ static int read_preferred(struct uri *uri, struct paths_keys *keys, struct diag 
 	if (!value)
 		return 0;
 	if (keys->policy != PATHS_FAILOVER)
-		return diag_set(diag, DIAG_USAGE, EINVAL, "preferred=: policy=%s uses all paths",
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"preferred= requires policy=failover: policy=%s uses all paths",
 			uri_value(uri, "policy"));
 	while (keys->preferred++ < keys->others)
 		if (!strcmp(value, uri_value_nth(uri, "path", keys->preferred - 1)))
