@@ -13,6 +13,7 @@ enum nvme_admin_opcode { /* Base 2.1, figure 138 */
 	NVME_ADMIN_GET_FEATURES = 0x0a,
 	NVME_ADMIN_ASYNC_EVENT = 0x0c,
 	NVME_ADMIN_KEEP_ALIVE = 0x18,
+	NVME_ADMIN_CROSS_RESET = 0x38, /* Base 2.3, 5.4.3 */
 	NVME_FABRICS = 0x7f,
 };
 
@@ -89,9 +90,14 @@ enum nvme_log {
 	NVME_LOG_SMART = 0x02,
 	NVME_LOG_FIRMWARE = 0x03,
 	NVME_LOG_CHANGED_NS = 0x04,
+	NVME_LOG_CROSS_RESET = 0x1e, /* Base 2.3 */
 	NVME_LOG_DISCOVERY = 0x70
 };
-#define NVME_LOG_RAE (1u << 15) /* CDW10: retain asynchronous event */
+/* Cross-Controller Reset (Base 2.3, 5.4.3). CDW10: controller ID and CIU of the controller to
+ * reset; CDW12 and 13: its CIRN. Result: */
+#define NVME_CROSS_RESET_DONE  1u         /* immediately */
+#define NVME_CROSS_RESET_VALID 2u         /* the controller was identified */
+#define NVME_LOG_RAE           (1u << 15) /* CDW10: retain asynchronous event */
 
 struct nvme_smart { /* Base 2.1, 5.1.12.1.3 */
 	uint8_t critical, temperature[2], spare, spare_threshold, used, rsvd6[26];
@@ -167,8 +173,8 @@ WIRE_SIZE(struct nvme_cqe, 16);
 #define NVME_STATUS_DNR          (1u << 14)
 /* Not of the protocol: added to a status, what kind of command it answers, as this decides what
  * some command-specific codes mean. None: another admin command. */
-#define NVME_STATUS_OF_IO        (1u << 16)
-#define NVME_STATUS_OF_FABRICS   (1u << 17)
+#define NVME_STATUS_OF_IO      (1u << 16)
+#define NVME_STATUS_OF_FABRICS (1u << 17)
 enum nvme_status { /* those a target of ours answers with */
 	NVME_OK,
 	NVME_INVALID_OPCODE = NVME_STATUS(0, 0x01) | NVME_STATUS_DNR,
@@ -186,6 +192,7 @@ enum nvme_status { /* those a target of ours answers with */
 	NVME_ABORT_LIMIT = NVME_STATUS(1, 0x03),
 	NVME_AER_LIMIT = NVME_STATUS(1, 0x05) | NVME_STATUS_DNR,
 	NVME_INVALID_LOG = NVME_STATUS(1, 0x09) | NVME_STATUS_DNR,
+	NVME_CROSS_RESET_LIMIT = NVME_STATUS(1, 0x41),
 	NVME_FEATURE_UNSAVEABLE = NVME_STATUS(1, 0x0d) | NVME_STATUS_DNR,
 	NVME_FEATURE_FIXED = NVME_STATUS(1, 0x0e) | NVME_STATUS_DNR,
 	NVMF_FORMAT = NVME_STATUS(1, 0x80) | NVME_STATUS_DNR,
@@ -219,7 +226,9 @@ struct nvme_id_ctrl {                         /* Base 2.1, 5.1.13.2.1 */
 	uint8_t rsvd102[9], cntrltype;        /* 111 */
 	uint8_t fguid[16];                    /* 112 */
 	le16 crdt[3];                         /* 128 */
-	uint8_t rsvd134[122];
+	uint8_t rsvd134, ciu;                 /* 135: Base 2.3 */
+	le64 cirn;                            /* 136 */
+	uint8_t rsvd144[112];
 	le16 oacs;                        /* 256 */
 	uint8_t acl, aerl, frmw, lpa;     /* 258 */
 	uint8_t elpe, npss, avscc, apsta; /* 262 */
@@ -246,8 +255,8 @@ struct nvme_id_ctrl {                         /* Base 2.1, 5.1.13.2.1 */
 	le16 icdoff;          /* 1800: units of 16 bytes */
 	uint8_t fcatt, msdbd; /* 1802 */
 	le16 ofcs;            /* 1804 */
-	uint8_t dctype;       /* 1806 */
-	uint8_t rsvd1807[241];
+	uint8_t dctype, ccrl; /* 1806; ccrl: Base 2.3 */
+	uint8_t rsvd1808[240];
 	struct nvme_id_power psd[32]; /* 2048 */
 	uint8_t vs[1024];
 };

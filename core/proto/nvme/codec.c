@@ -142,6 +142,9 @@ void nvme_ctrl_put(struct nvme_id_ctrl *id, const struct nvme_ctrl_info *info)
 	id->cmic = info->cmic;
 	id->nn = put_le32(info->nn);
 	id->ctratt = put_le32(info->ctratt);
+	id->ciu = info->ciu;
+	id->cirn = put_le64(info->cirn);
+	id->ccrl = info->ccrl;
 	id->ioccsz = put_le32(info->capsule / 16);
 	id->iorcsz = put_le32(info->reply / 16);
 	id->sqes = 0x66;
@@ -172,6 +175,9 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 		.nn = get_le32(id->nn),
 		.ctratt = get_le32(id->ctratt),
 		.cmic = id->cmic,
+		.ciu = id->ciu,
+		.cirn = get_le64(id->cirn),
+		.ccrl = id->ccrl,
 	};
 	text_get(info->serial, sizeof(info->serial), id->sn, sizeof(id->sn));
 	text_get(info->model, sizeof(info->model), id->mn, sizeof(id->mn));

@@ -26,6 +26,10 @@ struct nvme_ctrl_info {
 	uint16_t cqt_ms; /* time to quiesce all commands after a communication loss; 0: not reported
 			  */
 	uint8_t cntrltype, mdts, aerl, vwc, cmic;
+	/* for Cross-Controller Reset: instance and random number of this controller, and how many
+	 * it can execute at once; 0: none */
+	uint8_t ciu, ccrl;
+	uint64_t cirn;
 	uint32_t capsule; /* ioccsz in bytes; 0: not reported (discovery controllers) */
 	uint32_t reply;   /* iorcsz in bytes */
 };

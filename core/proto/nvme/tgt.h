@@ -17,6 +17,7 @@
 #define NVME_TGT_MAX_DATA (4096u << NVME_TGT_MDTS)
 #define NVME_TGT_AERS     4
 #define NVME_TGT_ABORTS   4
+#define NVME_TGT_RESETS   4       /* cross-controller resets at once */
 #define NVME_TGT_VERSION  0x10400 /* 1.4: not all that later versions require is implemented */
 #define NVME_TGT_LPA      4       /* log pages may be read from any offset */
 /* added to a host's keep-alive timeout, for the network and a busy host */
@@ -52,7 +53,9 @@ struct nvme_target {
 	unsigned subsystems;
 	struct nvme_tgt_ctrl *ctrls;
 	uint16_t last_cntlid;
-	uint64_t genctr; /* atomic: generation of the discovery log */
+	uint8_t ciu;       /* of the next controller; never 0 */
+	uint64_t instance; /* random, of this process; 0: no cross-controller resets */
+	uint64_t genctr;   /* atomic: generation of the discovery log */
 };
 
 struct nvme_tgt_cmd {
@@ -132,11 +135,20 @@ struct nvme_tgt_abort {
 	bool dropped;
 };
 
+/* A Cross-Controller Reset in progress. */
+struct nvme_tgt_reset {
+	struct loop_msg hop;
+	struct nvme_tgt_cmd *cmd; /* NULL: this entry is free */
+	struct target_fence fence;
+	uint32_t status, result;
+};
+
 /* A controller. Members that are constant after creation may be read on any thread. */
 struct nvme_tgt_ctrl {
 	struct nvme_target *target;
 	const struct nvme_tgt_subsys *subsys;
 	uint16_t cntlid;
+	uint8_t ciu;
 	uint32_t kato_ms;
 	uint8_t hostid[16];
 	char hostnqn[NVMF_NQN_MAX + 1], subnqn[NVMF_NQN_MAX + 1];
@@ -159,6 +171,7 @@ struct nvme_tgt_ctrl {
 	struct nvme_tgt_cmd *event[NVME_TGT_AERS];
 	unsigned events;
 	struct nvme_tgt_abort abort[NVME_TGT_ABORTS];
+	struct nvme_tgt_reset cross[NVME_TGT_RESETS];
 	uint32_t changed;     /* changed namespaces, as bits, for their log */
 	uint32_t due, masked; /* bits of features: events to send; events masked until their log is
 				 read */
@@ -208,6 +221,15 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
 void nvme_tgt_ctrl_notice_back(struct loop_msg *);
 void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/O queues */
+/* CIRN of a controller of this target, which so recognizes also one that has ended. */
+static inline uint64_t nvme_tgt_cirn(const struct nvme_target *target, uint16_t cntlid, uint8_t ciu)
+{
+	return target->instance ^ ((uint64_t)cntlid << 8 | ciu);
+}
+/* Find a controller; NULL: it has ended. */
+struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
+/* End all queues of the controller. */
+void nvme_tgt_ctrl_kill(struct nvme_tgt_ctrl *);
 
 /* tgt_queue.c: on the queue's loop */
 void nvme_tgt_queue_begin(struct target *, struct nvme_tgt_queue *, const struct nvme_tgt_carrier *,
@@ -243,6 +265,9 @@ void nvme_tgt_ctrl_forget(struct nvme_tgt_ctrl *, const struct nvme_tgt_cmd *eve
 
 /* tgt_abort.c */
 void nvme_tgt_abort(struct nvme_tgt_cmd *); /* executes one */
+
+/* tgt_reset.c */
+void nvme_tgt_cross_reset(struct nvme_tgt_cmd *); /* executes one */
 
 /* tgt_identify.c, tgt_log.c */
 uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *, uint32_t *len),

@@ -452,6 +452,8 @@ const struct nvme_tgt_op nvme_tgt_admin_ops[] = {
 	{ NVME_ADMIN_IDENTIFY, OP_IN | OP_WHOLE | OP_DISCOVERY, "identify", nvme_tgt_identify_check,
 		nvme_tgt_identify_work },
 	{ NVME_ADMIN_ABORT, 0, "abort", check_nothing, nvme_tgt_abort },
+	{ NVME_ADMIN_CROSS_RESET, 0, "cross-controller reset", check_nothing,
+		nvme_tgt_cross_reset },
 	{ NVME_ADMIN_SET_FEATURES, OP_DISCOVERY, "set features", check_feature, set_feature },
 	{ NVME_ADMIN_GET_FEATURES, OP_IN | OP_WHOLE | OP_DISCOVERY, "get features", check_feature,
 		get_feature },

@@ -35,6 +35,25 @@ static struct nvme_tgt_ctrl *find_ctrl(const struct nvme_target *target, uint16_
 	return ctrl;
 }
 
+struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(
+	const struct nvme_target *target, uint16_t cntlid, uint8_t ciu)
+{
+	struct nvme_tgt_ctrl *ctrl = find_ctrl(target, cntlid);
+
+	return ctrl && ctrl->ciu == ciu ? ctrl : NULL;
+}
+
+/* Later instances of a controller ID have another CIU. */
+static void next_id(struct nvme_target *target)
+{
+	do {
+		if (target->last_cntlid++ < NVMF_CNTLID_MAX)
+			continue;
+		target->last_cntlid = 1;
+		target->ciu = target->ciu == UINT8_MAX ? 1 : target->ciu + 1;
+	} while (find_ctrl(target, target->last_cntlid));
+}
+
 static void add_queue(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
 {
 	queue->sibling = ctrl->queues;
@@ -108,13 +127,11 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	}
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);
-	do
-		target->last_cntlid =
-			target->last_cntlid >= NVMF_CNTLID_MAX ? 1 : target->last_cntlid + 1;
-	while (find_ctrl(target, target->last_cntlid));
+	next_id(target);
 	ctrl->target = target;
 	ctrl->subsys = subsys;
 	ctrl->cntlid = target->last_cntlid;
+	ctrl->ciu = target->ciu;
 	ctrl->kato_ms = req->kato_ms;
 	memcpy(ctrl->hostid, req->hostid, sizeof(ctrl->hostid));
 	memcpy(ctrl->hostnqn, req->hostnqn, sizeof(ctrl->hostnqn));
@@ -197,6 +214,12 @@ static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue 
 			target_conn_kill(&queue->base, "its controller has ended");
 }
 
+void nvme_tgt_ctrl_kill(struct nvme_tgt_ctrl *ctrl)
+{
+	ctrl->dying = true;
+	kill_queues(ctrl, NULL);
+}
+
 void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
 {
 	struct nvme_tgt_queue *queue = (struct nvme_tgt_queue *)conn;
@@ -213,8 +236,7 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
 		if (!ctrl->qids && ctrl->target->base.stopping && !ctrl->dying)
 			target_conn_end(&ctrl->admin->base);
 	} else {
-		ctrl->dying = true;
-		kill_queues(ctrl, NULL);
+		nvme_tgt_ctrl_kill(ctrl);
 	}
 	free_if_unused(ctrl);
 }

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Cross-Controller Reset at the target: a host ends one of its controllers by another one, and what
+ * it wrote there precedes all that it writes later. */
+/* Link: leap */
+#include "capsules.h"
+#include "../../core/proto/nvme/codec.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#define INVALID NVME_INVALID_FIELD
+
+/* The controllers 1 (admin, io) and 2 of the same host. */
+static struct ep *other_admin, *other_io;
+
+static struct nvme_ctrl_info identify(struct ep *ep)
+{
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_IDENTIFY,
+		.flags = NVME_PSDT_SGL,
+		.cdw10 = put_le32(NVME_CNS_CTRL),
+		.sgl = capsules_keyed(0, NVME_IDENTIFY_LEN) };
+	struct nvme_ctrl_info info;
+
+	cr_assert_eq(capsules_command(ep, &sqe, sizeof(sqe)), 0);
+	cr_assert_eq(nvme_ctrl_get(&info, memory, NVME_IDENTIFY_LEN, NULL), 0);
+	return info;
+}
+
+static void begin(void)
+{
+	capsules_begin_live();
+	other_admin = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(other_admin, 0, 0xffff, NQN, DEPTH - 1), 0);
+	cr_assert_eq(capsules_property(other_admin, true, NVME_CC,
+			     NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
+	other_io = capsules_call(1, DEPTH);
+	cr_assert_eq(capsules_connect_to(other_io, 1, 2, NQN, DEPTH - 1), 0);
+}
+
+static struct nvme_sqe cross_reset(uint16_t cntlid, uint8_t ciu, uint64_t cirn)
+{
+	return (struct nvme_sqe){ .opcode = NVME_ADMIN_CROSS_RESET,
+		.flags = NVME_PSDT_SGL,
+		.cid = put_le16(0x5555),
+		.cdw10 = put_le32(cntlid | (uint32_t)ciu << 16),
+		.cdw12 = put_le32((uint32_t)cirn),
+		.cdw13 = put_le32((uint32_t)(cirn >> 32)) };
+}
+
+static uint32_t reset(const struct nvme_ctrl_info *id)
+{
+	struct nvme_sqe sqe = cross_reset(id->cntlid, id->ciu, id->cirn);
+
+	return capsules_command(admin, &sqe, sizeof(sqe));
+}
+
+static void submit(struct ep *ep, uint64_t lba, uint16_t cid)
+{
+	struct nvme_sqe sqe = capsules_rw(NVME_IO_WRITE, lba, 8);
+
+	sqe.cid = put_le16(cid);
+	cr_assert(ep_pair_deliver(ep, &sqe, sizeof(sqe)));
+	capsules_settle();
+}
+
+static bool is_answered(uint16_t cid)
+{
+	for (unsigned i = 0; i < replies; i++)
+		if (get_le16(answers[i].cqe.cid) == cid)
+			return !NVME_STATUS_CODE(get_le16(answers[i].cqe.status) >> 1);
+	return false;
+}
+
+Test(nvme_serve_reset, each_controller_has_an_instance_of_its_own)
+{
+	struct nvme_ctrl_info one, two;
+
+	begin();
+	one = identify(admin);
+	two = identify(other_admin);
+	cr_assert(one.ccrl && one.ciu && one.cirn);
+	cr_assert_neq(one.cntlid, two.cntlid);
+	cr_assert_neq(one.cirn, two.cirn);
+	capsules_end();
+}
+
+/* What is at the disk comes first, and what the target has not executed yet never is. */
+Test(nvme_serve_reset, the_old_write_is_not_overtaken)
+{
+	struct nvme_ctrl_info two;
+	unsigned at_disk;
+	int never = 0;
+
+	begin();
+	two = identify(other_admin);
+	backing->hold = backing->keep = true;
+	submit(other_io, 0, 100);
+	at_disk = backing->submitted;
+	cr_assert_eq(reset(&two), 0);
+	cr_assert_eq(capsules_result(), NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID);
+	replies = 0;
+	submit(io, 4, 101);
+	cr_assert_eq(backing->submitted, at_disk, "it overtakes the write before it");
+	submit(io, 16, 102);
+	cr_assert_eq(backing->submitted, at_disk + 1, "other blocks do not wait");
+	backing->hold = backing->keep = false;
+	submit(io, 32, 103);
+	loop_wait(loop, &never, loop_clock() + 10 * MSEC);
+	cr_assert(is_answered(101) && is_answered(102) && is_answered(103));
+	cr_assert(capsules_is_gone(other_admin) && capsules_is_gone(other_io));
+	capsules_end();
+}
+
+Test(nvme_serve_reset, a_controller_that_has_ended_is_known)
+{
+	struct nvme_ctrl_info two;
+
+	begin();
+	two = identify(other_admin);
+	ep_pair_cut(other_admin);
+	capsules_settle();
+	cr_assert(capsules_is_gone(other_io));
+	cr_assert_eq(reset(&two), 0);
+	cr_assert_eq(capsules_result(), NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID);
+	capsules_end();
+}
+
+/* The controller of another target, of a forger, or the one that executes the command. */
+Test(nvme_serve_reset, no_other_controller_is_ended)
+{
+	struct nvme_ctrl_info one, two, wrong;
+
+	begin();
+	one = identify(admin);
+	two = identify(other_admin);
+	wrong = two;
+	wrong.cirn++;
+	cr_assert_eq(reset(&wrong), INVALID);
+	wrong = two;
+	wrong.ciu++;
+	cr_assert_eq(reset(&wrong), INVALID);
+	wrong = two;
+	wrong.cntlid = 3;
+	cr_assert_eq(reset(&wrong), INVALID);
+	cr_assert_eq(reset(&one), INVALID);
+	capsules_settle();
+	cr_assert_not(capsules_is_gone(other_admin) || capsules_is_gone(other_io));
+	cr_assert_eq(identify(other_admin).cirn, two.cirn);
+	capsules_end();
+}
+
+/* As many at once as the controller reports (CCRL); and the host leaves while one is executed. */
+Test(nvme_serve_reset, a_flood_is_refused)
+{
+	struct nvme_ctrl_info two;
+	struct nvme_sqe sqe;
+	unsigned limit = 0;
+
+	begin();
+	two = identify(other_admin);
+	sqe = cross_reset(two.cntlid, two.ciu, two.cirn);
+	replies = 0;
+	for (unsigned i = 0; i < two.ccrl + 2u; i++)
+		cr_assert(ep_pair_deliver(admin, &sqe, sizeof(sqe)));
+	capsules_settle();
+	for (unsigned i = 0; i < replies; i++)
+		limit += get_le16(answers[i].cqe.status) >> 1 == NVME_CROSS_RESET_LIMIT;
+	cr_assert_eq(limit, 2);
+	cr_assert(ep_pair_deliver(admin, &sqe, sizeof(sqe)));
+	ep_pair_cut(admin);
+	capsules_settle();
+	cr_assert(capsules_is_gone(io));
+	capsules_end();
+}
