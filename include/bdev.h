@@ -159,6 +159,21 @@ struct bdev_path {
 	uint64_t fails_ns; /* loop_clock() when I/O will start to fail; 0: it fails, or no limit */
 };
 
+/* What a target knows a connection by that one of its other connections can fence. */
+struct bdev_session {
+	char target[224]; /* name; "": it can't be fenced */
+	uint16_t id;
+	uint8_t instance;
+	uint64_t random;
+};
+/* The caller owns it and keeps it until done() was called or the bdev was freed. */
+struct bdev_fence {
+	struct bdev_session session;
+	/* err 0: no write that was sent over that connection is executed after a later one.
+	 * Else -errno: it is not known. On bdev->loop, not from within bdev_ops.fence(). */
+	void (*done)(struct bdev_fence *, int err);
+};
+
 struct bdev_ops {
 	const char *name;
 	/* Start to open a lane, on that loop's thread, while the bdev is UP. It reads only members
@@ -176,6 +191,9 @@ struct bdev_ops {
 	unsigned (*retry)(uint32_t detail);
 	/* bdev_path() of a disk with paths; NULL: it has none */
 	bool (*path)(struct bdev *, unsigned i, struct bdev_path *);
+	/* Fence the lost connection to the same target; done() follows. While UP. Fails with
+	 * -errno: the target can't, it is another one, or too many at once. NULL: not supported */
+	int (*fence)(struct bdev *, struct bdev_fence *);
 	/* print for `info`: paths, transport, addresses, security; may be NULL */
 	void (*facts)(struct bdev *, struct out *);
 };
@@ -188,6 +206,7 @@ struct bdev {
 	uint8_t state;
 	struct bdev_limits lim; /* valid from UP on */
 	struct bdev_id id;
+	struct bdev_session session; /* of a connection, from UP on */
 	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */
 	struct diag why;
@@ -306,8 +325,8 @@ int bdev_start(struct bdev **, struct loop *, struct uri *, const struct bdev_en
  * Afterwards the owner may set changed() and user. */
 int lane_open(struct lane **, struct bdev *, struct loop *, struct diag *);
 /* The same, until another thread sets *stop (may be NULL): -EINTR. */
-int lane_open_until(struct lane **, struct bdev *, struct loop *, const volatile int *stop,
-	struct diag *);
+int lane_open_until(
+	struct lane **, struct bdev *, struct loop *, const volatile int *stop, struct diag *);
 /* Free a lane, as lane_ops.free. It may run its loop; the loop of the bdev must be running, too.
  * NULL is allowed. */
 void lane_close(struct lane *);

@@ -180,6 +180,7 @@ static void path_reap(struct loop_work *work)
 	struct paths *paths = path->paths;
 
 	if (path->leaf) {
+		paths_fence_forget(path);
 		path_keep_error(path);
 		path->leaf->ops->free(path->leaf);
 	}
@@ -213,6 +214,7 @@ static void leg_attach(struct paths_lane *pl, struct path *path)
 
 	leg->on = true;
 	leg->leaf = path->leaf;
+	leg->opened = path->connection;
 	path->legs++;
 	loop_post(pl->lane.loop, &leg->open);
 }
@@ -228,6 +230,7 @@ static void path_lost(struct path *path, const struct diag *why)
 		if (pl->leg[index].on)
 			loop_post(pl->lane.loop, &pl->leg[index].drop);
 	path_end(path, NULL);
+	paths_fence_lost(path);
 	paths_lost(path->paths, path);
 }
 
@@ -236,10 +239,12 @@ static void path_joins(struct path *path)
 	struct paths *paths = path->paths;
 
 	path->up_ns = loop_clock();
+	path->connection++;
 	if (path->lost_ns || paths->out_ns)
 		paths_back(paths, path);
 	for (struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
 		leg_attach(pl, path);
+	paths_fence_again(paths);
 }
 
 /* The size of the disk is the smallest of all live paths. */

@@ -36,6 +36,12 @@ struct path {
 	struct diag why;     /* the last failure or loss */
 	struct loop_timer retry;
 	struct loop_work reap;
+	/* paths_fence.c; connection: number of the current or last one */
+	uint32_t connection;
+	struct bdev_fence fence; /* of the lost connection with the number fence_of */
+	uint32_t fence_of;       /* 0: none is to be fenced */
+	struct bdev *fenced_by;  /* leaf that is fencing it; NULL: none yet */
+	unsigned fence_tried;    /* bits of paths whose current connection has tried */
 };
 
 struct paths {
@@ -91,6 +97,11 @@ struct leg {
 	struct loop_msg refused;
 	uint32_t detail;
 	bool reporting;
+	/* Numbers of connections. Handed over: opened by `open`, fenced by `fence`, which may be
+	 * posted if `fencing` (atomic) is clear. Owned by the lane: connection, done. */
+	uint32_t opened, fenced, connection, done;
+	struct loop_msg fence;
+	bool fencing;
 };
 
 struct io_list {
@@ -129,6 +140,8 @@ struct paths_io {
 	struct leg *leg; /* the last leg used */
 	bool lost;
 	uint8_t losses, refusals;
+	uint32_t lost_of;    /* connection of `leg` that it was lost with, at the first loss */
+	struct leg *lost_by; /* that leg */
 	uint64_t lost_ns;    /* time of the first loss */
 	uint64_t refused_ns; /* time of the first refusal */
 	uint64_t due_ns;     /* paused: time of the retry */
@@ -144,6 +157,11 @@ void paths_left(struct loop_msg *);
 void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
 void paths_leg_refused(struct loop_msg *);
+/* paths_fence.c, on the bdev's loop: a path was lost; a path is up; its leaf is about to be freed
+ */
+void paths_fence_lost(struct path *);
+void paths_fence_again(struct paths *);
+void paths_fence_forget(const struct path *);
 /* paths_uri.c: parse the URIs of all paths, the preferred one first, and the keys of all */
 int paths_uris(struct paths *, struct uri *, struct diag *);
 /* paths_same.c: whether two leaves are one disk, and whether a leaf meets the limits announced at

@@ -76,7 +76,8 @@ static bool io_is_quiet(const struct io *io)
 {
 	const struct paths_io *pio = io->lower;
 
-	return !pio->lost || !bdev_changes_blocks(io->kind) || loop_clock() >= pio->quiet_ns;
+	return !pio->lost || !bdev_changes_blocks(io->kind) || loop_clock() >= pio->quiet_ns ||
+	       (pio->losses == 1 && pio->lost_by->done == pio->lost_of);
 }
 
 static void io_withhold(struct paths_lane *pl, struct io *io)
@@ -99,15 +100,31 @@ static void io_finish(struct paths_lane *pl, struct io *io, int status)
 		io_withhold(pl, io);
 }
 
-static void withheld_release(struct loop_timer *timer)
+static void release(struct paths_lane *pl)
 {
-	struct paths_lane *pl = container_of(timer, struct paths_lane, release);
 	struct io *io = list_take(&pl->withheld), *next;
 
 	for (; io; io = next) {
 		next = io->next;
 		io_finish(pl, io, io->status);
 	}
+}
+
+static void withheld_release(struct loop_timer *timer)
+{
+	release(container_of(timer, struct paths_lane, release));
+}
+
+/* The target has ended the lost connection of this leg. */
+static void leg_fenced(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, fence);
+	struct paths_lane *pl = leg->pl;
+
+	leg->done = leg->fenced;
+	__atomic_store_n(&leg->fencing, false, __ATOMIC_RELEASE);
+	if (!pl->freeing && !pl->aborted)
+		release(pl);
 }
 
 /* Complete at the end of the turn, not inside the owner's call. */
@@ -414,6 +431,7 @@ static void leg_open(struct loop_msg *msg)
 	if (leg->pl->freeing)
 		return;
 	leg->dead_posted = leg->was_up = false;
+	leg->connection = leg->opened;
 	leg->refused_ns = 0;
 	leg->opened_ns = loop_clock();
 	leg->quiesce_ms = leg->leaf->lim.quiesce_ms;
@@ -453,6 +471,8 @@ static void io_lost(struct io *io)
 	if (!pio->lost) {
 		pio->lost = true;
 		pio->lost_ns = now;
+		pio->lost_by = leg;
+		pio->lost_of = leg->connection;
 		pl->lost_writes += bdev_changes_blocks(io->kind);
 	}
 	if (pio->quiet_ns < quiet)
@@ -830,6 +850,7 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 			.dead.run = paths_leg_dead,
 			.dropped.run = paths_leg_dropped,
 			.refused.run = paths_leg_refused,
+			.fence.run = leg_fenced,
 		};
 	loop_post(bdev->loop, &pl->join);
 	*lane = &pl->lane;

@@ -28,12 +28,15 @@ struct flaky_leaf {
 	uint64_t give_up_ns;
 	atomic_bool dead;
 	bool ends;
+	unsigned number; /* session.random */
+	struct bdev_fence *fence;
+	struct loop_timer fence_timer;
 	pthread_mutex_t lock; /* of lanes */
 	struct flaky_lane *lanes[LANES];
 };
 
 static struct flaky_path *uri_paths;
-static unsigned the_count, the_seed;
+static unsigned the_count, the_seed, leafs;
 
 static unsigned dice(unsigned *seed, unsigned sides)
 {
@@ -47,7 +50,7 @@ void flaky_disk_init(struct flaky_disk *disk, uint64_t size)
 	};
 }
 
-/* What was due happened at its time, however late it is noticed. */
+/* Call these with the lock. What was due happened at its time, however late it is noticed. */
 static void disk_catch_up(struct flaky_disk *disk, uint64_t now)
 {
 	while (disk->pending && disk->pending->due_ns <= now) {
@@ -72,9 +75,8 @@ void flaky_paths(struct flaky_path *paths, unsigned count, unsigned seed)
 	the_seed = seed;
 }
 
-static void disk_execute(struct flaky_disk *disk, const struct io *io)
+static void disk_execute_locked(struct flaky_disk *disk, const struct io *io)
 {
-	pthread_mutex_lock(&disk->lock);
 	disk_catch_up(disk, loop_clock());
 	if (io->kind == IO_READ)
 		memcpy(io->buf->p, disk->data + io->off, io->len);
@@ -82,6 +84,12 @@ static void disk_execute(struct flaky_disk *disk, const struct io *io)
 		memcpy(disk->data + io->off, io->buf->p, io->len);
 	if (io->kind == IO_TRIM || io->kind == IO_ZERO)
 		memset(disk->data + io->off, 0, io->len);
+}
+
+static void disk_execute(struct flaky_disk *disk, const struct io *io)
+{
+	pthread_mutex_lock(&disk->lock);
+	disk_execute_locked(disk, io);
 	pthread_mutex_unlock(&disk->lock);
 }
 
@@ -95,13 +103,11 @@ static void disk_execute_after(struct flaky_disk *disk, const struct io *io, uin
 	pending->due_ns = due_ns;
 	pending->off = io->off;
 	pending->len = io->len;
-	pthread_mutex_lock(&disk->lock);
 	while (*at && (*at)->due_ns <= due_ns)
 		at = &(*at)->next;
 	pending->next = *at;
 	*at = pending;
 	disk->lates++;
-	pthread_mutex_unlock(&disk->lock);
 }
 
 static struct flaky_lane *to_lane(struct lane *lane)
@@ -148,10 +154,11 @@ static void lane_lose(struct flaky_lane *fl, struct io *io)
 	bool changes = io->kind == IO_WRITE || io->kind == IO_TRIM || io->kind == IO_ZERO;
 	uint64_t quiesce = fl->way->quiesce_ms * 1000000ull;
 
-	if (changes && !fl->way->no_pending)
+	pthread_mutex_lock(&fl->way->disk->lock);
+	if (changes && !fl->way->no_pending && fl->way->fenced < fl->leaf->number)
 		switch (dice(&fl->seed, 4)) {
 		case 0:
-			disk_execute(fl->way->disk, io);
+			disk_execute_locked(fl->way->disk, io);
 			break;
 		case 1:
 		case 2:
@@ -159,6 +166,7 @@ static void lane_lose(struct flaky_lane *fl, struct io *io)
 				loop_clock() + quiesce / 1000 * dice(&fl->seed, 1001));
 			break;
 		}
+	pthread_mutex_unlock(&fl->way->disk->lock);
 	lane_answer(fl, io, -ENOTCONN);
 }
 
@@ -406,9 +414,42 @@ static void leaf_free(struct bdev *bdev)
 	for (unsigned i = 0; i < LANES; i++)
 		assert(!leaf->lanes[i]);
 	loop_timer_del(bdev->loop, &leaf->tick);
+	loop_timer_del(bdev->loop, &leaf->fence_timer);
 	if (leaf->way->leaf == leaf)
 		leaf->way->leaf = NULL;
 	free(leaf);
+}
+
+static void leaf_fenced(struct loop_timer *timer)
+{
+	struct flaky_leaf *leaf = container_of(timer, struct flaky_leaf, fence_timer);
+	struct bdev_fence *fence = leaf->fence;
+	struct flaky_path *lost = &uri_paths[fence->session.id];
+	int err = atomic_exchange(&leaf->way->fence_err, 0);
+
+	if (atomic_load(&leaf->dead))
+		err = -ENOTCONN;
+	if (!err) {
+		pthread_mutex_lock(&lost->disk->lock);
+		lost->fenced = (unsigned)fence->session.random;
+		disk_catch_up(lost->disk, UINT64_MAX);
+		pthread_mutex_unlock(&lost->disk->lock);
+		atomic_fetch_add(&leaf->way->fences_made, 1);
+	}
+	leaf->fence = NULL;
+	fence->done(fence, err);
+}
+
+static int leaf_fence(struct bdev *bdev, struct bdev_fence *fence)
+{
+	struct flaky_leaf *leaf = container_of(bdev, struct flaky_leaf, bdev);
+
+	if (leaf->fence)
+		return -EBUSY;
+	leaf->fence = fence;
+	loop_timer_set(
+		bdev->loop, &leaf->fence_timer, loop_clock() + leaf->way->fence_ms * 1000000ull);
+	return 0;
 }
 
 static void leaf_facts(struct bdev *bdev, struct out *out)
@@ -428,6 +469,7 @@ static const struct bdev_ops leaf_ops = {
 	.lane = leaf_lane,
 	.stop = leaf_stop,
 	.free = leaf_free,
+	.fence = leaf_fence,
 	.facts = leaf_facts,
 };
 
@@ -465,6 +507,12 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 		.ro = !env->write,
 		.fua = true,
 	};
+	leaf->fence_timer.fire = leaf_fenced;
+	leaf->number = ++leafs;
+	if (way->fences)
+		leaf->bdev.session = (struct bdev_session){
+			.target = "flaky", .id = (uint16_t)(way - uri_paths), .random = leaf->number
+		};
 	leaf->give_up_ns = loop_clock() + env->timeout_ms * 1000000ull;
 	way->leaf = leaf;
 	atomic_fetch_add(&way->attempts, 1);

@@ -34,10 +34,15 @@ struct flaky_path {
 	uint16_t lanes;                /* 0 = 64 */
 	uint32_t lane_ms;              /* what a lane takes to open */
 	uint32_t reads_max;            /* a lane fails after this number of reads; 0 = never */
-	bool deaf;          /* lanes do not notice that the leaf died, until they are aborted */
-	bool no_pending;    /* nothing is executed after the death */
-	atomic_bool silent; /* attempts get no answer before their timeout */
-	atomic_bool hold;   /* requests get no answer */
+	bool deaf;            /* lanes do not notice that the leaf died, until they are aborted */
+	bool no_pending;      /* nothing is executed after the death */
+	bool fences;          /* others can fence it: then nothing more of it is executed */
+	atomic_int fence_err; /* of the next fence by this way; -errno, 0 = it succeeds */
+	uint32_t fence_ms;    /* what a fence by this way takes, at least */
+	atomic_uint fences_made;
+	unsigned fenced;               /* protected by the disk's lock: leafs up to this number */
+	atomic_bool silent;            /* attempts get no answer before their timeout */
+	atomic_bool hold;              /* requests get no answer */
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */
 	atomic_int refuse;             /* attempts to turn away */
 	atomic_int flush_status;       /* of the next flush */

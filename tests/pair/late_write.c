@@ -2,6 +2,7 @@
 /* A host or client leaves while the disk has a write of its, and comes back: the old write lands
  * before anything newer. */
 /* Link: leap */
+#include "../../core/block/paths.h"
 #include "nbd_client.h"
 #include "serving.h"
 #include "wire/nbd.h"
@@ -126,6 +127,70 @@ Test(late_write, nvme_tcp_host_comes_back)
 Test(late_write, iwarp_host_comes_back)
 {
 	host_comes_back(true);
+}
+
+/* One of two paths is lost with a write that is stuck in the disk. The other path has the target
+ * end the controller, so the write is answered as soon as the disk is done, not after the quiet
+ * time, and a newer one lands behind both copies of it. */
+static void a_lost_path_is_fenced(bool iwarp)
+{
+	struct bdev_env env = {
+		.hostid = { 9 }, .write = true, .timeout_ms = 5000, .on_loss_ms = 60000
+	};
+	const struct paths *paths;
+	struct write old, new, back;
+	struct pool *pool[2];
+	struct lane *cut;
+	char text[200];
+	uint64_t freed;
+
+	serving_begin(1 << 20, TRANSPORT_TCP | TRANSPORT_IWARP, 0);
+	serving_start();
+	snprintf(env.hostnqn, sizeof(env.hostnqn), HOST);
+	snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1?path=127.0.0.1:%u%s",
+		iwarp ? "rdma" : "tcp", serving_port(), serving_port(), iwarp ? "&rdma=iwarp" : "");
+	host_open(text, &env);
+	paths = container_of(disk, struct paths, bdev);
+	cr_assert_eq(paths->path[1].state, PATH_UP);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(pool_new(&pool[i], LEN, 1, NULL), 0);
+		cr_assert_eq(lane_map(lane, pool[i], NULL), 0);
+	}
+	backing->hold = backing->keep = true;
+	submit(&old, pool[0], IO_WRITE, 65536, 'o');
+	for (unsigned i = 0; i < 1000 && !backing->submitted; i++)
+		turns(5);
+	diag_set(&why, DIAG_CLOSED, ECONNABORTED, "test");
+	cut = paths->lanes->leg[0].lane;
+	cut->ops->abort(cut, &why);
+	turns(500);
+	cr_assert_eq(backing->submitted, 1, "the copy waits for the first one");
+	cr_assert_not(old.over);
+	backing->hold = false;
+	freed = loop_clock();
+	cr_assert(loop_wait(loop, &old.over, loop_clock() + 20000 * MSEC));
+	cr_assert_eq(old.io.status, 0);
+	cr_assert_lt(loop_clock() - freed, 1000 * MSEC);
+	submit(&new, pool[1], IO_WRITE, 65536 + 512, 'n');
+	cr_assert(loop_wait(loop, &new.over, loop_clock() + 5000 * MSEC));
+	submit(&back, pool[0], IO_READ, 65536, 0);
+	cr_assert(loop_wait(loop, &back.over, loop_clock() + 5000 * MSEC));
+	cr_assert_eq(back.buf.p[0], 'o');
+	cr_assert_eq(back.buf.p[512], 'n');
+	for (unsigned i = 0; i < 2; i++) {
+		lane_unmap(lane, pool[i]);
+		pool_free(pool[i]);
+	}
+	serving_end();
+}
+
+Test(late_write, nvme_tcp_path_is_fenced_by_another)
+{
+	a_lost_path_is_fenced(false);
+}
+Test(late_write, iwarp_path_is_fenced_by_another)
+{
+	a_lost_path_is_fenced(true);
 }
 
 /* A host leaves while the disk trims blocks for it. Another host's changes of these blocks wait,

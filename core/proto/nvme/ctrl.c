@@ -110,6 +110,11 @@ void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sq
 	last_send(ctrl);
 }
 
+void nvme_ctrl_send_now(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct nvme_sqe *sqe)
+{
+	command(ctrl, req, sqe, 0, admin_deadline(ctrl));
+}
+
 /* Whether the last command is sent again after this reply. */
 static bool last_again(
 	struct nvme_ctrl *ctrl, const struct nvme_req *req, const struct nvme_cqe *cqe)

@@ -230,6 +230,53 @@ static void fix_identity(struct nvme_dev *dev)
 	memcpy(id->firmware, dev->ctrl.id.firmware, sizeof(id->firmware));
 }
 
+static void fix_session(struct nvme_dev *dev)
+{
+	const struct nvme_ctrl_info *id = &dev->ctrl.id;
+
+	if (!id->ccrl || !id->ciu || !id->cirn)
+		return;
+	dev->bdev.session = (struct bdev_session){
+		.id = dev->ctrl.cntlid, .instance = id->ciu, .random = id->cirn
+	};
+	memcpy(dev->bdev.session.target, dev->ctrl.conf.subnqn, sizeof(dev->ctrl.conf.subnqn));
+}
+
+/* A target that does not know the controller may report success, too, although another target of
+ * the same name does: trust only one that has identified it. */
+static void fenced(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	const uint64_t good = NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID;
+	struct nvme_dev *dev = container_of(req, struct nvme_dev, fence_req);
+	struct bdev_fence *fence = dev->fence;
+	int err = cqe ? nvme_check(req, cqe, NULL) : -ENOTCONN;
+
+	if (!err && (get_le64(cqe->result) & good) != good)
+		err = -EOPNOTSUPP;
+	dev->fence = NULL;
+	fence->done(fence, err);
+}
+
+/* By a Cross-Controller Reset (Base 2.3, 5.4.3). */
+static int dev_fence(struct bdev *bdev, struct bdev_fence *fence)
+{
+	struct nvme_dev *dev = (struct nvme_dev *)bdev;
+	const struct bdev_session *lost = &fence->session;
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_CROSS_RESET,
+		.cdw10 = put_le32(lost->id | (uint32_t)lost->instance << 16),
+		.cdw12 = put_le32((uint32_t)lost->random),
+		.cdw13 = put_le32((uint32_t)(lost->random >> 32)) };
+
+	if (strcmp(lost->target, bdev->session.target) || dev->ctrl.qp.state != QP_UP)
+		return -EOPNOTSUPP;
+	if (dev->fence)
+		return -EBUSY;
+	dev->fence = fence;
+	dev->fence_req = (struct nvme_req){ fenced, "cross-controller reset" };
+	nvme_ctrl_send_now(&dev->ctrl, &dev->fence_req, &sqe);
+	return 0;
+}
+
 static int handle_refresh(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	struct nvme_ns_info ns;
@@ -325,6 +372,7 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (dev->bdev.state != BDEV_OPENING)
 		return;
 	fix_identity(dev);
+	fix_session(dev);
 	dev->ctrl.deadline_ns = 0;
 	if (!dev->ctrl.conf.timeout_ms) /* the lanes' timeout */
 		dev->ctrl.conf.timeout_ms = BDEV_TIMEOUT_MS;
@@ -410,6 +458,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 static const struct bdev_ops ops = { .name = "nvme",
 	.retry = nvme_status_again,
 	.lane = nvme_lane,
+	.fence = dev_fence,
 	.stop = dev_stop,
 	.free = dev_free,
 	.facts = dev_facts };

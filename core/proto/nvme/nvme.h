@@ -209,6 +209,8 @@ int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t q
  * time. */
 void nvme_ctrl_send(struct nvme_ctrl *, struct nvme_req *, struct nvme_sqe *, uint32_t in);
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi);
+/* Send an admin command without data; any number at once. */
+void nvme_ctrl_send_now(struct nvme_ctrl *, struct nvme_req *, const struct nvme_sqe *);
 /* Copy data that such a command returned. Check and use only the copy: an RDMA target can keep
  * writing to the pool. */
 void nvme_ctrl_copy(const struct nvme_ctrl *, size_t at, void *to, size_t len);
@@ -245,6 +247,8 @@ struct nvme_dev {
 	struct nvme_ns_ids ids;
 	struct nvme_nvm_info nvm;
 	uint32_t range; /* most blocks in one DSM range */
+	struct nvme_req fence_req;
+	struct bdev_fence *fence; /* NULL: none in progress */
 };
 #define NVME_RANGES 16 /* most DSM ranges in one trim: each tag has room for them */
 int nvme_discover(struct loop *, struct uri *, const struct bdev_env *,

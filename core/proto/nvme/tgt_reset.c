@@ -28,7 +28,7 @@ static uint16_t impacted(const struct nvme_tgt_reset *reset)
 	return (uint16_t)get_le32(reset->cmd->sqe.cdw10);
 }
 
-/* Controller IDs are unique, and those of controllers that begin meanwhile differ. */
+/* A controller that is created while the fence passes has another ID. */
 static bool is_impacted(const struct target_fence *fence, const struct target_conn *conn)
 {
 	const struct nvme_tgt_reset *reset = container_of(fence, struct nvme_tgt_reset, fence);

@@ -215,6 +215,8 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		way[i].disk = &disk;
 		way[i].id.uuid[0] = 7;
 		way[i].quiesce_ms = 4 + 3 * i;
+		way[i].fences = seed / 3 % 2;
+		way[i].fence_ms = seed / 6 % 3;
 		way[i].deaf = (seed / 4 + i) % 2;
 		way[i].delay_us = seed % 3 ? 700 : 0;
 		way[i].io_refuse_dice = seed % 5 ? 0 : 150;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Fence a lost path by another one: once its target has ended the old connection, no write of it
+ * can be executed late, so that the lanes need not wait for the quiet time. If that fails, or the
+ * target can't, they wait. */
+#include "paths.h"
+
+/* By the first path that can, each connection once. */
+static void fence_start(struct path *path)
+{
+	struct paths *paths = path->paths;
+
+	for (unsigned i = 0; i < paths->count && !path->fenced_by; i++) {
+		const struct path *by = &paths->path[i];
+
+		if (by->state != PATH_UP || !by->leaf->ops->fence || path->fence_tried >> i & 1 ||
+			by->leaf->ops->fence(by->leaf, &path->fence))
+			continue;
+		path->fence_tried |= 1u << i;
+		path->fenced_by = by->leaf;
+	}
+}
+
+/* Tell the lanes; one that has not handled the last message waits for the quiet time. */
+static void tell_lanes(struct path *path)
+{
+	const unsigned index = (unsigned)(path - path->paths->path);
+
+	for (struct paths_lane *pl = path->paths->lanes; pl; pl = pl->next) {
+		struct leg *leg = &pl->leg[index];
+
+		if (__atomic_load_n(&leg->fencing, __ATOMIC_ACQUIRE))
+			continue;
+		leg->fencing = true;
+		leg->fenced = path->fence_of;
+		loop_post(pl->lane.loop, &leg->fence);
+	}
+}
+
+static void fence_done(struct bdev_fence *fence, int err)
+{
+	struct path *path = container_of(fence, struct path, fence);
+	struct paths *paths = path->paths;
+
+	path->fenced_by = NULL;
+	loop_trace(paths->bdev.loop, "path %s: its lost connection %s", path->uri.spelling,
+		err ? "could not be fenced" : "is fenced");
+	if (!err) {
+		tell_lanes(path);
+		path->fence_of = 0;
+	}
+	paths_fence_again(paths);
+}
+
+void paths_fence_lost(struct path *path)
+{
+	if (!path->leaf->session.target[0] || path->fenced_by)
+		return;
+	path->fence.session = path->leaf->session;
+	path->fence.done = fence_done;
+	path->fence_of = path->connection;
+	path->fence_tried = 0;
+	fence_start(path);
+}
+
+void paths_fence_again(struct paths *paths)
+{
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
+		if (path->fence_of && !path->fenced_by)
+			fence_start(path);
+}
+
+void paths_fence_forget(const struct path *by)
+{
+	struct paths *paths = by->paths;
+
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++) {
+		path->fence_tried &= ~(1u << (by - paths->path));
+		if (path->fenced_by == by->leaf)
+			path->fenced_by = NULL;
+	}
+	paths_fence_again(paths);
+}
