@@ -40,6 +40,7 @@ struct path {
 	uint32_t connection;
 	struct bdev_fence fence; /* of the lost connection with the number fence_of */
 	uint32_t fence_of;       /* 0: none is to be fenced */
+	uint64_t fence_until;    /* end of the quiet time */
 	struct bdev *fenced_by;  /* leaf that is fencing it; NULL: none yet */
 	unsigned fence_tried;    /* bits of paths whose current connection has tried */
 };
@@ -98,8 +99,8 @@ struct leg {
 	uint32_t detail;
 	bool reporting;
 	/* Numbers of connections. Handed over: opened by `open`, fenced by `fence`, which may be
-	 * posted if `fencing` (atomic) is clear. Owned by the lane: connection, done. */
-	uint32_t opened, fenced, connection, done;
+	 * posted if `fencing` (atomic) is clear. Owned by the lane: connection, fence_told. */
+	uint32_t opened, fenced, connection, fence_told;
 	struct loop_msg fence;
 	bool fencing;
 };
@@ -140,8 +141,8 @@ struct paths_io {
 	struct leg *leg; /* the last leg used */
 	bool lost;
 	uint8_t losses, refusals;
-	uint32_t lost_of;    /* connection of `leg` that it was lost with, at the first loss */
-	struct leg *lost_by; /* that leg */
+	struct leg *lost_by; /* first loss: leg, and number of its connection */
+	uint32_t lost_of;
 	uint64_t lost_ns;    /* time of the first loss */
 	uint64_t refused_ns; /* time of the first refusal */
 	uint64_t due_ns;     /* paused: time of the retry */

@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Fence a lost path by another one: once its target has ended the old connection, no write of it
- * can be executed late, so that the lanes need not wait for the quiet time. If that fails, or the
+/* Fence a lost path by another one: the target ends the old connection, and answers once nothing of
+ * it is executed any more. So the lanes need not wait for the quiet time. If that fails, or the
  * target can't, they wait. */
 #include "paths.h"
+#include <string.h>
 
-/* By the first path that can, each connection once. */
+/* A target that gives two connections the same identity can't be told which one to end. */
+static bool is_ambiguous(const struct path *path)
+{
+	const struct bdev_session *lost = &path->fence.session;
+	const struct paths *paths = path->paths;
+
+	for (const struct path *by = paths->path; by < paths->path + paths->count; by++)
+		if (by->state == PATH_UP && by->leaf->session.id == lost->id &&
+			by->leaf->session.random == lost->random &&
+			!strcmp(by->leaf->session.target, lost->target))
+			return true;
+	return false;
+}
+
+/* By the first path that can, each connection once, within the quiet time. */
 static void fence_start(struct path *path)
 {
 	struct paths *paths = path->paths;
 
+	if (loop_clock() >= path->fence_until || is_ambiguous(path)) {
+		path->fence_of = 0;
+		return;
+	}
 	for (unsigned i = 0; i < paths->count && !path->fenced_by; i++) {
 		const struct path *by = &paths->path[i];
 
@@ -53,8 +72,11 @@ static void fence_done(struct bdev_fence *fence, int err)
 
 void paths_fence_lost(struct path *path)
 {
-	if (!path->leaf->session.target[0] || path->fenced_by)
+	uint32_t quiesce_ms = path->leaf->lim.quiesce_ms;
+
+	if (!path->leaf->session.target[0] || path->fenced_by || !path->connection)
 		return;
+	path->fence_until = path->lost_ns + quiesce_ms * PATHS_MSEC;
 	path->fence.session = path->leaf->session;
 	path->fence.done = fence_done;
 	path->fence_of = path->connection;

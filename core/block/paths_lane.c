@@ -71,22 +71,29 @@ static void io_complete(struct paths_lane *pl, struct io *io)
 	io->done(io);
 }
 
-/* Whether no lost path can execute the io any more. */
-static bool io_is_quiet(const struct io *io)
+/* When no lost path can execute the io any more. A fence replaces what is derived from the
+ * protocol, not quiesce=. */
+static uint64_t io_quiet_at(const struct paths_lane *pl, const struct paths_io *pio)
+{
+	bool fenced = pio->losses == 1 && pio->lost_by->fence_told == pio->lost_of;
+
+	return fenced ? pio->lost_ns + pl->paths->quiesce_ms * PATHS_MSEC : pio->quiet_ns;
+}
+
+static bool io_is_quiet(const struct paths_lane *pl, const struct io *io)
 {
 	const struct paths_io *pio = io->lower;
 
-	return !pio->lost || !bdev_changes_blocks(io->kind) || loop_clock() >= pio->quiet_ns ||
-	       (pio->losses == 1 && pio->lost_by->done == pio->lost_of);
+	return !pio->lost || !bdev_changes_blocks(io->kind) || loop_clock() >= io_quiet_at(pl, pio);
 }
 
 static void io_withhold(struct paths_lane *pl, struct io *io)
 {
-	const struct paths_io *pio = io->lower;
+	uint64_t at_ns = io_quiet_at(pl, io->lower);
 
 	list_add(&pl->withheld, io);
-	if (!pl->release.on || pl->release.at_ns > pio->quiet_ns)
-		loop_timer_set(pl->lane.loop, &pl->release, pio->quiet_ns);
+	if (!pl->release.on || pl->release.at_ns > at_ns)
+		loop_timer_set(pl->lane.loop, &pl->release, at_ns);
 }
 
 /* A late copy of a write is harmless until a newer write to the same blocks may be sent. So delay
@@ -94,7 +101,7 @@ static void io_withhold(struct paths_lane *pl, struct io *io)
 static void io_finish(struct paths_lane *pl, struct io *io, int status)
 {
 	io->status = status;
-	if (io_is_quiet(io) || pl->aborted)
+	if (io_is_quiet(pl, io) || pl->aborted)
 		io_complete(pl, io);
 	else
 		io_withhold(pl, io);
@@ -121,7 +128,7 @@ static void leg_fenced(struct loop_msg *msg)
 	struct leg *leg = container_of(msg, struct leg, fence);
 	struct paths_lane *pl = leg->pl;
 
-	leg->done = leg->fenced;
+	leg->fence_told = leg->fenced;
 	__atomic_store_n(&leg->fencing, false, __ATOMIC_RELEASE);
 	if (!pl->freeing && !pl->aborted)
 		release(pl);
@@ -478,9 +485,10 @@ static void io_lost(struct io *io)
 	if (pio->quiet_ns < quiet)
 		pio->quiet_ns = quiet;
 	lane_poke(pl);
-	if (!pl->aborted && ++pio->losses >= LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX &&
+	if (pio->losses < LOSSES_MAX)
+		pio->losses++;
+	if (!pl->aborted && pio->losses == LOSSES_MAX && pl->paths->loss_ms != UINT32_MAX &&
 		now - pio->lost_ns >= pl->paths->loss_ms * PATHS_MSEC) {
-		pio->losses = LOSSES_MAX;
 		io->detail = 0;
 		io_finish(pl, io, -EHOSTUNREACH);
 		return;
@@ -673,7 +681,7 @@ static bool lane_cancel(struct lane *lane, struct io *io)
 		return false;
 	io->status = -ECANCELED;
 	io->detail = 0;
-	if (io_is_quiet(io)) {
+	if (io_is_quiet(pl, io)) {
 		list_add(&pl->completed, io);
 		lane_poke(pl);
 	} else {

@@ -97,6 +97,7 @@ enum nvme_log {
  * reset; CDW12 and 13: its CIRN. Result: */
 #define NVME_CROSS_RESET_DONE  1u         /* immediately */
 #define NVME_CROSS_RESET_VALID 2u         /* the controller was identified */
+#define NVME_CROSS_RESET_BEGUN 4u         /* it had not ended yet */
 #define NVME_LOG_RAE           (1u << 15) /* CDW10: retain asynchronous event */
 
 struct nvme_smart { /* Base 2.1, 5.1.12.1.3 */

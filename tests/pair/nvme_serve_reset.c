@@ -2,13 +2,15 @@
 /* Cross-Controller Reset at the target: a host ends one of its controllers by another one, and what
  * it wrote there precedes all that it writes later. */
 /* Link: leap */
-#include "capsules.h"
 #include "../../core/proto/nvme/codec.h"
+#include "capsules.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <string.h>
 
 #define INVALID NVME_INVALID_FIELD
+#define RESET   0x5555 /* command ID */
+#define DONE    (NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID)
 
 /* The controllers 1 (admin, io) and 2 of the same host. */
 static struct ep *other_admin, *other_io;
@@ -42,7 +44,7 @@ static struct nvme_sqe cross_reset(uint16_t cntlid, uint8_t ciu, uint64_t cirn)
 {
 	return (struct nvme_sqe){ .opcode = NVME_ADMIN_CROSS_RESET,
 		.flags = NVME_PSDT_SGL,
-		.cid = put_le16(0x5555),
+		.cid = put_le16(RESET),
 		.cdw10 = put_le32(cntlid | (uint32_t)ciu << 16),
 		.cdw12 = put_le32((uint32_t)cirn),
 		.cdw13 = put_le32((uint32_t)(cirn >> 32)) };
@@ -64,12 +66,12 @@ static void submit(struct ep *ep, uint64_t lba, uint16_t cid)
 	capsules_settle();
 }
 
-static bool is_answered(uint16_t cid)
+static uint32_t result_of(uint16_t cid)
 {
 	for (unsigned i = 0; i < replies; i++)
 		if (get_le16(answers[i].cqe.cid) == cid)
-			return !NVME_STATUS_CODE(get_le16(answers[i].cqe.status) >> 1);
-	return false;
+			return (uint32_t)get_le64(answers[i].cqe.result);
+	return 0;
 }
 
 Test(nvme_serve_reset, each_controller_has_an_instance_of_its_own)
@@ -85,29 +87,57 @@ Test(nvme_serve_reset, each_controller_has_an_instance_of_its_own)
 	capsules_end();
 }
 
-/* What is at the disk comes first, and what the target has not executed yet never is. */
-Test(nvme_serve_reset, the_old_write_is_not_overtaken)
+static uint32_t status_of(uint16_t cid)
+{
+	for (unsigned i = 0; i < replies; i++)
+		if (get_le16(answers[i].cqe.cid) == cid)
+			return get_le16(answers[i].cqe.status) >> 1;
+	return UINT32_MAX;
+}
+
+static void wait_ms(unsigned ms)
+{
+	int never = 0;
+
+	loop_wait(loop, &never, loop_clock() + ms * MSEC);
+}
+
+/* The answer comes once the disk is done with all writes of the controller. */
+Test(nvme_serve_reset, the_answer_waits_for_the_disk)
 {
 	struct nvme_ctrl_info two;
-	unsigned at_disk;
-	int never = 0;
 
 	begin();
 	two = identify(other_admin);
 	backing->hold = backing->keep = true;
 	submit(other_io, 0, 100);
-	at_disk = backing->submitted;
-	cr_assert_eq(reset(&two), 0);
-	cr_assert_eq(capsules_result(), NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID);
-	replies = 0;
-	submit(io, 4, 101);
-	cr_assert_eq(backing->submitted, at_disk, "it overtakes the write before it");
-	submit(io, 16, 102);
-	cr_assert_eq(backing->submitted, at_disk + 1, "other blocks do not wait");
+	cr_assert_eq(reset(&two), UINT32_MAX);
+	wait_ms(1000);
+	cr_assert_eq(replies, 0);
 	backing->hold = backing->keep = false;
 	submit(io, 32, 103);
-	loop_wait(loop, &never, loop_clock() + 10 * MSEC);
-	cr_assert(is_answered(101) && is_answered(102) && is_answered(103));
+	wait_ms(10);
+	cr_assert_eq(status_of(RESET), 0);
+	cr_assert_eq(result_of(RESET), DONE | NVME_CROSS_RESET_BEGUN);
+	cr_assert(capsules_is_gone(other_admin) && capsules_is_gone(other_io));
+	capsules_end();
+}
+
+/* The host must know by then, and waits for the quiet time instead. */
+Test(nvme_serve_reset, a_stuck_disk_is_reported)
+{
+	struct nvme_ctrl_info two;
+
+	begin();
+	two = identify(other_admin);
+	backing->hold = backing->keep = true;
+	submit(other_io, 0, 100);
+	cr_assert_eq(reset(&two), UINT32_MAX);
+	wait_ms(3000);
+	cr_assert_eq(status_of(RESET), NVME_INTERNAL);
+	backing->hold = backing->keep = false;
+	submit(io, 32, 103);
+	wait_ms(10);
 	cr_assert(capsules_is_gone(other_admin) && capsules_is_gone(other_io));
 	capsules_end();
 }
@@ -122,7 +152,7 @@ Test(nvme_serve_reset, a_controller_that_has_ended_is_known)
 	capsules_settle();
 	cr_assert(capsules_is_gone(other_io));
 	cr_assert_eq(reset(&two), 0);
-	cr_assert_eq(capsules_result(), NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID);
+	cr_assert_eq(capsules_result(), DONE);
 	capsules_end();
 }
 

@@ -110,9 +110,13 @@ void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sq
 	last_send(ctrl);
 }
 
-void nvme_ctrl_send_now(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct nvme_sqe *sqe)
+bool nvme_ctrl_try(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct nvme_sqe *sqe)
 {
-	command(ctrl, req, sqe, 0, admin_deadline(ctrl));
+	if (ctrl->qp.state != QP_UP ||
+		ctrl->qp.queue->inflight.used >= ctrl->qp.queue->inflight.limit)
+		return false;
+	command(ctrl, req, sqe, 0, 0);
+	return true;
 }
 
 /* Whether the last command is sent again after this reply. */

@@ -267,13 +267,14 @@ static int dev_fence(struct bdev *bdev, struct bdev_fence *fence)
 		.cdw12 = put_le32((uint32_t)lost->random),
 		.cdw13 = put_le32((uint32_t)(lost->random >> 32)) };
 
-	if (strcmp(lost->target, bdev->session.target) || dev->ctrl.qp.state != QP_UP)
+	if (strcmp(lost->target, bdev->session.target))
 		return -EOPNOTSUPP;
 	if (dev->fence)
 		return -EBUSY;
-	dev->fence = fence;
 	dev->fence_req = (struct nvme_req){ fenced, "cross-controller reset" };
-	nvme_ctrl_send_now(&dev->ctrl, &dev->fence_req, &sqe);
+	if (!nvme_ctrl_try(&dev->ctrl, &dev->fence_req, &sqe))
+		return -EBUSY;
+	dev->fence = fence;
 	return 0;
 }
 

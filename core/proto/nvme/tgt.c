@@ -4,7 +4,6 @@
 #include "tgt.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #define BUFFER 131072 /* at least: half of a buffer holds the largest block */
 
@@ -164,9 +163,7 @@ int nvme_serve(struct target **out, struct loop *loop, const struct target_optio
 	opt.buffer = power_of_2(given->buffer);
 	target->genctr = 1;
 	target->ciu = 1;
-	if (getrandom(&target->instance, sizeof(target->instance), GRND_NONBLOCK) !=
-		sizeof(target->instance))
-		target->instance = 0;
+	nvme_tgt_reset_init(target);
 	err = add_disks(target, &opt, diag);
 	if (err) {
 		free(target);

@@ -18,6 +18,7 @@
 #define NVME_TGT_AERS     4
 #define NVME_TGT_ABORTS   4
 #define NVME_TGT_RESETS   4       /* cross-controller resets at once */
+#define NVME_TGT_RESET_MS 2000    /* most time of one, for what is at the disks */
 #define NVME_TGT_VERSION  0x10400 /* 1.4: not all that later versions require is implemented */
 #define NVME_TGT_LPA      4       /* log pages may be read from any offset */
 /* added to a host's keep-alive timeout, for the network and a busy host */
@@ -53,9 +54,12 @@ struct nvme_target {
 	unsigned subsystems;
 	struct nvme_tgt_ctrl *ctrls;
 	uint16_t last_cntlid;
-	uint8_t ciu;       /* of the next controller; never 0 */
-	uint64_t instance; /* random, of this process; 0: no cross-controller resets */
-	uint64_t genctr;   /* atomic: generation of the discovery log */
+	uint8_t ciu; /* of the next controller; never 0 */
+	/* of this process, for CIRN; has_secret false: no cross-controller resets */
+	uint8_t secret[32];
+	bool has_secret;
+	struct nvme_tgt_reset *resets; /* that wait for the end of a controller */
+	uint64_t genctr;               /* atomic: generation of the discovery log */
 };
 
 struct nvme_tgt_cmd {
@@ -139,8 +143,12 @@ struct nvme_tgt_abort {
 struct nvme_tgt_reset {
 	struct loop_msg hop;
 	struct nvme_tgt_cmd *cmd; /* NULL: this entry is free */
-	struct target_fence fence;
 	uint32_t status, result;
+	/* on the target's loop */
+	struct nvme_target *target;
+	struct nvme_tgt_reset *next;
+	struct loop_timer limit;
+	uint16_t cntlid; /* of the controller to end */
 };
 
 /* A controller. Members that are constant after creation may be read on any thread. */
@@ -221,11 +229,6 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
 void nvme_tgt_ctrl_notice_back(struct loop_msg *);
 void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/O queues */
-/* CIRN of a controller of this target, which so recognizes also one that has ended. */
-static inline uint64_t nvme_tgt_cirn(const struct nvme_target *target, uint16_t cntlid, uint8_t ciu)
-{
-	return target->instance ^ ((uint64_t)cntlid << 8 | ciu);
-}
 /* Find a controller; NULL: it has ended. */
 struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
 /* End all queues of the controller. */
@@ -268,6 +271,10 @@ void nvme_tgt_abort(struct nvme_tgt_cmd *); /* executes one */
 
 /* tgt_reset.c */
 void nvme_tgt_cross_reset(struct nvme_tgt_cmd *); /* executes one */
+void nvme_tgt_reset_init(struct nvme_target *);
+void nvme_tgt_reset_ended(struct nvme_target *, uint16_t cntlid); /* on the target's loop */
+/* Return the random number of a controller of this target; 0: none. Any thread. */
+uint64_t nvme_tgt_cirn(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
 
 /* tgt_identify.c, tgt_log.c */
 uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *, uint32_t *len),

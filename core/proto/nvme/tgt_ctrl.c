@@ -72,6 +72,7 @@ static void free_if_unused(struct nvme_tgt_ctrl *ctrl)
 	while (*at != ctrl)
 		at = &(*at)->next;
 	*at = ctrl->next;
+	nvme_tgt_reset_ended(ctrl->target, ctrl->cntlid);
 	free(ctrl);
 }
 

@@ -79,7 +79,7 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 		.cqt_ms = NVME_TGT_CQT_MS,
 		.ciu = ctrl->ciu,
 		.cirn = nvme_tgt_cirn(ctrl->target, ctrl->cntlid, ctrl->ciu),
-		.ccrl = s->count && ctrl->target->instance ? NVME_TGT_RESETS : 0,
+		.ccrl = s->count && ctrl->target->has_secret ? NVME_TGT_RESETS : 0,
 		.cmic = s->count ? NVME_CMIC_MULTI : 0,
 		.sgls = 1 | NVME_SGLS_OFFSET |
 			(nvme_tgt_carrier_of(queue)->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED

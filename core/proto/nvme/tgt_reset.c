@@ -1,9 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Cross-Controller Reset (Base 2.3, 5.4.3): a host that has lost the path to one of its controllers
- * ends it by another one. From the admin queue to the target's loop, where the controllers are; its
- * queues end, and a fence passes all workers: what the disks have of it precedes all later requests
- * of the host, and what they don't have will not reach them. Then back with the answer. */
+ * ends it by another one. From the admin queue to the target's loop, where the controllers are. Its
+ * queues end; the answer follows once nothing of it is at a disk, so no write of it is executed
+ * later. */
 #include "tgt.h"
+#include <mbedtls/sha256.h>
+#include <sys/random.h>
+
+void nvme_tgt_reset_init(struct nvme_target *target)
+{
+	target->has_secret = getrandom(target->secret, sizeof(target->secret), GRND_NONBLOCK) ==
+			     sizeof(target->secret);
+}
+
+/* Recognizes also a controller that has ended. */
+uint64_t nvme_tgt_cirn(const struct nvme_target *target, uint16_t cntlid, uint8_t ciu)
+{
+	uint8_t text[sizeof(target->secret) + 3], digest[32];
+	uint64_t cirn = 0;
+
+	memcpy(text, target->secret, sizeof(target->secret));
+	wire_put_le(text + sizeof(target->secret), 2, cntlid);
+	text[sizeof(target->secret) + 2] = ciu;
+	if (target->has_secret && !mbedtls_sha256(text, sizeof(text), digest, 0))
+		memcpy(&cirn, digest, sizeof(cirn));
+	return cirn;
+}
 
 static void answer(struct loop_msg *msg)
 {
@@ -15,31 +37,51 @@ static void answer(struct loop_msg *msg)
 	nvme_tgt_cmd_worked(cmd, reset->status);
 }
 
-static void send_back(struct nvme_tgt_reset *reset, uint32_t status)
+static void send_back(struct nvme_tgt_reset *reset, uint32_t status, uint32_t result)
 {
 	reset->status = status;
-	reset->result = status ? 0 : NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID;
+	reset->result = result;
 	reset->hop.run = answer;
 	loop_post(reset->cmd->base.conn->loop, &reset->hop);
 }
 
-static uint16_t impacted(const struct nvme_tgt_reset *reset)
+static void take_from_list(struct nvme_target *target, const struct nvme_tgt_reset *reset)
 {
-	return (uint16_t)get_le32(reset->cmd->sqe.cdw10);
+	struct nvme_tgt_reset **at = &target->resets;
+
+	while (*at != reset)
+		at = &(*at)->next;
+	*at = reset->next;
 }
 
-/* A controller that is created while the fence passes has another ID. */
-static bool is_impacted(const struct target_fence *fence, const struct target_conn *conn)
+/* A disk is stuck. */
+static void expired(struct loop_timer *timer)
 {
-	const struct nvme_tgt_reset *reset = container_of(fence, struct nvme_tgt_reset, fence);
-	const struct nvme_tgt_ctrl *ctrl = ((const struct nvme_tgt_queue *)conn)->ctrl;
+	struct nvme_tgt_reset *reset = container_of(timer, struct nvme_tgt_reset, limit);
 
-	return ctrl && ctrl->cntlid == impacted(reset);
+	take_from_list(reset->target, reset);
+	send_back(reset, NVME_INTERNAL, 0);
 }
 
-static void fence_passed(struct target_fence *fence)
+void nvme_tgt_reset_ended(struct nvme_target *target, uint16_t cntlid)
 {
-	send_back(container_of(fence, struct nvme_tgt_reset, fence), NVME_OK);
+	struct nvme_tgt_reset *reset = target->resets, *next;
+
+	for (; reset; reset = next) {
+		next = reset->next;
+		if (reset->cntlid != cntlid)
+			continue;
+		take_from_list(target, reset);
+		loop_timer_del(target->base.loop, &reset->limit);
+		send_back(reset, NVME_OK,
+			NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID | NVME_CROSS_RESET_BEGUN);
+	}
+}
+
+static bool same_host(const struct nvme_tgt_ctrl *one, const struct nvme_tgt_ctrl *other)
+{
+	return one->subsys == other->subsys && !strcmp(one->hostnqn, other->hostnqn) &&
+	       !memcmp(one->hostid, other->hostid, sizeof(one->hostid));
 }
 
 static void find_controller(struct loop_msg *msg)
@@ -49,21 +91,26 @@ static void find_controller(struct loop_msg *msg)
 	const struct nvme_sqe *sqe = &reset->cmd->sqe;
 	uint8_t ciu = (uint8_t)(get_le32(sqe->cdw10) >> 16);
 	uint64_t cirn = get_le32(sqe->cdw12) | (uint64_t)get_le32(sqe->cdw13) << 32;
-	struct target *target = &ctrl->target->base;
-	struct nvme_tgt_ctrl *other = nvme_tgt_ctrl_find(ctrl->target, impacted(reset), ciu);
+	struct nvme_target *target = ctrl->target;
+	struct nvme_tgt_ctrl *other;
 
-	if (cirn != nvme_tgt_cirn(ctrl->target, impacted(reset), ciu) || other == ctrl ||
-		(other && (other->subsys != ctrl->subsys || strcmp(other->hostnqn, ctrl->hostnqn) ||
-				  memcmp(other->hostid, ctrl->hostid, sizeof(ctrl->hostid))))) {
-		send_back(reset, NVME_INVALID_FIELD);
+	reset->target = target;
+	reset->cntlid = (uint16_t)get_le32(sqe->cdw10);
+	other = nvme_tgt_ctrl_find(target, reset->cntlid, ciu);
+	if (!cirn || cirn != nvme_tgt_cirn(target, reset->cntlid, ciu) || other == ctrl ||
+		(other && !same_host(other, ctrl))) {
+		send_back(reset, NVME_INVALID_FIELD, 0);
 		return;
 	}
-	if (other)
-		nvme_tgt_ctrl_kill(other);
-	reset->fence = (struct target_fence){
-		.match = is_impacted, .done = fence_passed, .home = target->loop
-	};
-	target_fence(target, &reset->fence);
+	if (!other) {
+		send_back(reset, NVME_OK, NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID);
+		return;
+	}
+	reset->next = target->resets;
+	target->resets = reset;
+	reset->limit.fire = expired;
+	loop_timer_set(target->base.loop, &reset->limit, loop_clock() + NVME_TGT_RESET_MS * MSEC);
+	nvme_tgt_ctrl_kill(other);
 }
 
 void nvme_tgt_cross_reset(struct nvme_tgt_cmd *cmd)

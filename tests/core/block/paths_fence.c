@@ -134,6 +134,20 @@ Test(paths_fence, a_lost_fence_is_repeated_by_the_next_path)
 	rig_fini(&rig);
 }
 
+/* What the user asks for holds with a fence, too. */
+Test(paths_fence, quiesce_is_the_least)
+{
+	struct req write;
+	struct rig rig;
+
+	begin(&rig, "flaky://a/?path=b&quiesce=2", 7);
+	lose(&rig, &write, 1000);
+	cr_assert(req_wait(&rig, &write, 2 * QUIET));
+	cr_assert_geq(write.done_ns, atomic_load(&rig.way[0].died_ns) + 2000 * MSEC);
+	cr_assert_lt(write.done_ns, atomic_load(&rig.way[0].died_ns) + 3000 * MSEC);
+	rig_fini(&rig);
+}
+
 /* A later connection of the path is another one: the fence of the first is not its own. */
 Test(paths_fence, each_connection_is_fenced_on_its_own)
 {
