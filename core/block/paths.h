@@ -99,8 +99,9 @@ struct leg {
 	uint32_t detail;
 	bool reporting;
 	/* Numbers of connections. Handed over: opened by `open`, fenced by `fence`, which may be
-	 * posted if `fencing` (atomic) is clear. Owned by the lane: connection, fence_told. */
-	uint32_t opened, fenced, connection, fence_told;
+	 * posted if `fencing` (atomic) is clear. Owned by the lane: connection, and quiet, the last
+	 * one that the target executes nothing of any more. */
+	uint32_t opened, fenced, connection, quiet;
 	struct loop_msg fence;
 	bool fencing;
 };

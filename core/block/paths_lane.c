@@ -75,7 +75,7 @@ static void io_complete(struct paths_lane *pl, struct io *io)
  * protocol, not quiesce=. */
 static uint64_t io_quiet_at(const struct paths_lane *pl, const struct paths_io *pio)
 {
-	bool fenced = pio->losses == 1 && pio->lost_by->fence_told == pio->lost_of;
+	bool fenced = pio->losses == 1 && pio->lost_by->quiet == pio->lost_of;
 
 	return fenced ? pio->lost_ns + pl->paths->quiesce_ms * PATHS_MSEC : pio->quiet_ns;
 }
@@ -128,7 +128,7 @@ static void leg_fenced(struct loop_msg *msg)
 	struct leg *leg = container_of(msg, struct leg, fence);
 	struct paths_lane *pl = leg->pl;
 
-	leg->fence_told = leg->fenced;
+	leg->quiet = leg->fenced;
 	__atomic_store_n(&leg->fencing, false, __ATOMIC_RELEASE);
 	if (!pl->freeing && !pl->aborted)
 		release(pl);
