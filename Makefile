@@ -37,6 +37,13 @@ TESTABLE  := $(filter-out core/net/ep.c core/net/verbs%.c core/mad/port%.c core/
 # What fuzzers use: the other rooms get no bytes from outside but through these.
 FUZZED    := $(filter-out $(addsuffix /%,$(addprefix core/,inspect monitor serve srpd attach/iscsi attach/nvme kernel/disks kernel/process kernel/scsi)), \
 	$(TESTABLE)) core/inspect/status/serving_read.c core/serve/ublk_io.c core/srpd/srp_rules.c
+# What check-arm64 and tsan use.
+ifdef ARCH
+TESTABLE  := $(FUZZED)
+else ifeq ($(SAN),thread)
+TESTABLE  := $(filter-out $(addsuffix /%,$(addprefix core/,attach boot inspect mad monitor srpd) \
+	$(addprefix core/kernel/,iscsi net nfs nvme process scsi srp)),$(TESTABLE))
+endif
 SHIPPED   := main.c $(wildcard applets/*.c) $(CORE)
 FAKES     := $(wildcard tests/fake/*.c tests/toy/*.c)
 UNIT      := $(wildcard tests/core/*/*.c tests/core/*/*/*.c)
@@ -353,4 +360,4 @@ help:
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) $(wildcard tests/vm/*/*.c)) \
 	$(patsubst %.c,$(T)/obj/%.d,$(addprefix core/net/,ep.c verbs.c verbs_dev.c) $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/runner.c) \
-	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS)),$(patsubst %.c,$(F)/obj/%.d,$(TESTABLE) $(FAKES) $(FUZZ)))
+	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS) $(SUITE)),$(patsubst %.c,$(F)/obj/%.d,$(FUZZED) $(FAKES) $(FUZZ)))
