@@ -469,8 +469,8 @@ tgt_redirect() {
 
 nfsd=/proc/fs/nfsd
 
-# nfsd_up: needs the programs of nfs; /exp for all clients, /only for another one, over TCP 2049 and RDMA 20049; with rpcbind
-# and rpc.mountd, which NFS 3 needs
+# nfsd_up: needs the programs of nfs; /exp for all clients, /only for another one, over TCP 2049 and RDMA 20049, with leases of $lease
+# seconds, or 10; with rpcbind and rpc.mountd, which NFS 3 needs
 nfsd_up() {
 	echo '_rpc:x:111:111::/:/bin/sh' >>/etc/passwd
 	mkdir -p /var/lib/nfs/sm /var/lib/nfs/sm.bak /var/lib/nfs/v4recovery /var/lib/nfs/rpc_pipefs /run/rpcbind /exp /only
@@ -486,7 +486,7 @@ nfsd_up() {
 	exportfs -ra
 	rpcbind -w
 	rpc.mountd -p 20048
-	echo 10 >$nfsd/nfsv4leasetime
+	echo "${lease:-10}" >$nfsd/nfsv4leasetime
 	echo 10 >$nfsd/nfsv4gracetime
 	# 4.0 is off by default
 	echo "+3 +4 +4.0 +4.1 +4.2" >$nfsd/versions || true
@@ -606,7 +606,7 @@ at_least() { [ "$("$2")" -ge "$1" ]; }
 
 # Repeat, as the time of a pass depends on the host.
 fio_until_told() {
-	while fio_nbd --loops=6 --output="$own/fio.out"; do
+	while fio_nbd --loops="${fio_loops:-6}" --output="$own/fio.out"; do
 		[ ! -e "$own/enough" ] || return 0
 	done
 	return 1
