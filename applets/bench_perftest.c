@@ -64,7 +64,13 @@ int bench_check_perftest(struct bench *bench)
 		return bench_usage(bench, "-t and --iodepth can't be combined%s", "");
 	if (opts->duration_ms && opts->runtime_ms)
 		return bench_usage(bench, "-D and --runtime can't be combined%s", "");
-	first = opts->qps > 1 ? "--qp" : opts->bidirectional ? "-b" : NULL;
+	if (opts->on_loss && (opts->rdma || opts->tcp))
+		return bench_usage(bench, "--on-loss requires a disk%s", "");
+	first = opts->qps > 1         ? "--qp"
+		: opts->bidirectional ? "-b"
+		: opts->tx_depth      ? "-t"
+		: opts->gbits         ? "--report_gbits"
+				      : NULL;
 	if (first && (opts->ping || (opts->test && *opts->test == 'l')))
 		return bench_usage(bench, "%s requires the bandwidth test", first);
 	return 0;

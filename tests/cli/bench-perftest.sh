@@ -56,6 +56,9 @@ error 2 usage '' '--qp.16 8388608 memory' "${b[@]}" -a -n 1 --qp 16
 grep -q message_size error.out && die "a row before the refusal: $(cat error.out)"
 error 2 usage '' '--qp bandwidth' "${b[@]}" --qp 2 --ping
 error 2 usage '' '-b bandwidth' "${b[@]}" -b --test latency
+error 2 usage '' '-t bandwidth' "${b[@]}" -t 4 --test latency
+error 2 usage '' '--report_gbits bandwidth' "${b[@]}" --report_gbits --test latency
+error 2 usage '' '--on-loss disk' "${b[@]}" --on-loss forever
 error 2 usage '' 'operand -q.is.--quiet --qp' "${b[@]}" -q 4
 error 2 usage '' '--numjobs disk --qp' "${b[@]}" --numjobs 4
 error 2 usage '' '--ramp-time disk' "${b[@]}" --ramp-time 1
