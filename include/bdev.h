@@ -169,8 +169,8 @@ struct bdev_session {
 /* The caller owns it and keeps it until done() was called or the bdev was freed. */
 struct bdev_fence {
 	struct bdev_session session;
-	/* err 0: no write that was sent over that connection is executed after a later one.
-	 * Else -errno: it is not known. On bdev->loop, not from within bdev_ops.fence(). */
+	/* err 0: nothing that was sent over that connection is executed any more. Else -errno: it
+	 * is not known. On bdev->loop, not from within bdev_ops.fence(). */
 	void (*done)(struct bdev_fence *, int err);
 };
 
@@ -191,8 +191,9 @@ struct bdev_ops {
 	unsigned (*retry)(uint32_t detail);
 	/* bdev_path() of a disk with paths; NULL: it has none */
 	bool (*path)(struct bdev *, unsigned i, struct bdev_path *);
-	/* Fence the lost connection to the same target; done() follows. While UP. Fails with
-	 * -errno: the target can't, it is another one, or too many at once. NULL: not supported */
+	/* Fence the lost connection to the same target; done() follows. It reads the session only
+	 * now. While UP. Fails with -errno: the target can't, it is another one, or too many at
+	 * once. NULL: not supported */
 	int (*fence)(struct bdev *, struct bdev_fence *);
 	/* print for `info`: paths, transport, addresses, security; may be NULL */
 	void (*facts)(struct bdev *, struct out *);

@@ -288,10 +288,12 @@ void target_conn_begin(struct target *, struct target_conn *, const struct targe
 bool target_admit(struct target_conn *, const char *host, bool opens_more);
 /* Admit the connection for discovery: it uses no disk. */
 void target_admit_discovery(struct target_conn *);
-/* End a connection before proto->closed(): after the replies to its outstanding commands, or at
- * once. No effect the second time. why: the reason, a string constant. */
+/* End a connection before proto->closed(): after the replies to its outstanding commands, at once,
+ * or at once and without waiting for the peer to see it. No effect the second time. why: the
+ * reason, a string constant. */
 void target_conn_end(struct target_conn *);
 void target_conn_kill(struct target_conn *, const char *why);
+void target_conn_cut(struct target_conn *, const char *why);
 
 /* fence.c: a host that reconnects may have abandoned a connection that is still alive here. Before
  * the host can write over the new connection, every request of the old one that may change blocks

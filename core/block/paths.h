@@ -40,6 +40,7 @@ struct path {
 	uint32_t connection;
 	struct bdev_fence fence; /* of the lost connection with the number fence_of */
 	uint32_t fence_of;       /* 0: none is to be fenced */
+	uint32_t fencing_of;     /* by fenced_by; an earlier one than fence_of, perhaps */
 	uint64_t fence_until;    /* end of the quiet time */
 	struct bdev *fenced_by;  /* leaf that is fencing it; NULL: none yet */
 	unsigned fence_tried;    /* bits of paths whose current connection has tried */
@@ -159,8 +160,7 @@ void paths_left(struct loop_msg *);
 void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
 void paths_leg_refused(struct loop_msg *);
-/* paths_fence.c, on the bdev's loop: a path was lost; a path is up; its leaf is about to be freed
- */
+/* paths_fence.c, on the bdev's loop: a path was lost; one is up; its leaf is about to be freed */
 void paths_fence_lost(struct path *);
 void paths_fence_again(struct paths *);
 void paths_fence_forget(const struct path *);

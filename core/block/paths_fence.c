@@ -5,7 +5,7 @@
 #include "paths.h"
 #include <string.h>
 
-/* A target that gives two connections the same identity can't be told which one to end. */
+/* A target that gives two connections the same identity might end the wrong one. */
 static bool is_ambiguous(const struct path *path)
 {
 	const struct bdev_session *lost = &path->fence.session;
@@ -36,6 +36,7 @@ static void fence_start(struct path *path)
 			continue;
 		path->fence_tried |= 1u << i;
 		path->fenced_by = by->leaf;
+		path->fencing_of = path->fence_of;
 	}
 }
 
@@ -50,7 +51,7 @@ static void tell_lanes(struct path *path)
 		if (__atomic_load_n(&leg->fencing, __ATOMIC_ACQUIRE))
 			continue;
 		leg->fencing = true;
-		leg->fenced = path->fence_of;
+		leg->fenced = path->fencing_of;
 		loop_post(pl->lane.loop, &leg->fence);
 	}
 }
@@ -65,23 +66,26 @@ static void fence_done(struct bdev_fence *fence, int err)
 		err ? "could not be fenced" : "is fenced");
 	if (!err) {
 		tell_lanes(path);
-		path->fence_of = 0;
+		if (path->fence_of == path->fencing_of)
+			path->fence_of = 0;
 	}
 	paths_fence_again(paths);
 }
 
+/* While an earlier connection of the path is being fenced, this one waits for its turn. */
 void paths_fence_lost(struct path *path)
 {
 	uint32_t quiesce_ms = path->leaf->lim.quiesce_ms;
 
-	if (!path->leaf->session.target[0] || path->fenced_by || !path->connection)
+	if (!path->leaf->session.target[0] || !path->connection)
 		return;
 	path->fence_until = path->lost_ns + quiesce_ms * PATHS_MSEC;
 	path->fence.session = path->leaf->session;
 	path->fence.done = fence_done;
 	path->fence_of = path->connection;
 	path->fence_tried = 0;
-	fence_start(path);
+	if (!path->fenced_by)
+		fence_start(path);
 }
 
 void paths_fence_again(struct paths *paths)

@@ -26,9 +26,7 @@ static void evict(struct target_admission_entry *admission)
 		"its address has most connections, and another address needs one"
 	};
 
-	if (!conn->kill_posted)
-		conn->kill_now = true;
-	target_conn_kill(conn, why[admission->class]);
+	target_conn_cut(conn, why[admission->class]);
 }
 
 bool target_make_room(struct target *target, const struct addr *peer)
@@ -84,6 +82,13 @@ void target_conn_kill(struct target_conn *conn, const char *why)
 	conn->kill_why = why;
 	conn->kill_hop.run = target_conn_killed;
 	loop_post(conn->loop, &conn->kill_hop);
+}
+
+void target_conn_cut(struct target_conn *conn, const char *why)
+{
+	if (!conn->kill_posted)
+		conn->kill_now = true;
+	target_conn_kill(conn, why);
 }
 
 void target_conn_end(struct target_conn *conn)

@@ -93,12 +93,13 @@ enum nvme_log {
 	NVME_LOG_CROSS_RESET = 0x1e, /* Base 2.3 */
 	NVME_LOG_DISCOVERY = 0x70
 };
+#define NVME_LOG_RAE (1u << 15) /* CDW10: retain asynchronous event */
+
 /* Cross-Controller Reset (Base 2.3, 5.4.3). CDW10: controller ID and CIU of the controller to
  * reset; CDW12 and 13: its CIRN. Result: */
-#define NVME_CROSS_RESET_DONE  1u         /* immediately */
-#define NVME_CROSS_RESET_VALID 2u         /* the controller was identified */
-#define NVME_CROSS_RESET_BEGUN 4u         /* it had not ended yet */
-#define NVME_LOG_RAE           (1u << 15) /* CDW10: retain asynchronous event */
+#define NVME_CROSS_RESET_DONE  1u /* immediately */
+#define NVME_CROSS_RESET_VALID 2u /* the controller was identified */
+#define NVME_CROSS_RESET_BEGUN 4u /* it had not ended yet */
 
 struct nvme_smart { /* Base 2.1, 5.1.12.1.3 */
 	uint8_t critical, temperature[2], spare, spare_threshold, used, rsvd6[26];
@@ -193,9 +194,9 @@ enum nvme_status { /* those a target of ours answers with */
 	NVME_ABORT_LIMIT = NVME_STATUS(1, 0x03),
 	NVME_AER_LIMIT = NVME_STATUS(1, 0x05) | NVME_STATUS_DNR,
 	NVME_INVALID_LOG = NVME_STATUS(1, 0x09) | NVME_STATUS_DNR,
-	NVME_CROSS_RESET_LIMIT = NVME_STATUS(1, 0x41),
 	NVME_FEATURE_UNSAVEABLE = NVME_STATUS(1, 0x0d) | NVME_STATUS_DNR,
 	NVME_FEATURE_FIXED = NVME_STATUS(1, 0x0e) | NVME_STATUS_DNR,
+	NVME_CROSS_RESET_LIMIT = NVME_STATUS(1, 0x41),
 	NVMF_FORMAT = NVME_STATUS(1, 0x80) | NVME_STATUS_DNR,
 	NVMF_BUSY = NVME_STATUS(1, 0x81),
 	NVMF_PARAM = NVME_STATUS(1, 0x82) | NVME_STATUS_DNR,

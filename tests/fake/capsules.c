@@ -8,6 +8,7 @@
 
 struct ep_peer peer;
 uint8_t *memory;
+uint8_t capsules_host[16] = { 7 };
 struct ep *admin, *io; /* as the target sees them */
 
 struct capsules_answer answers[64];
@@ -105,8 +106,9 @@ uint32_t capsules_connect_to(
 		.sqsize = put_le16(sqsize),
 		.sgl = capsules_keyed(0, 1024),
 		.kato = put_le32(5000) };
-	struct nvmf_connect_data data = { .hostid = { 7 }, .cntlid = put_le16(cntlid) };
+	struct nvmf_connect_data data = { .cntlid = put_le16(cntlid) };
 
+	memcpy(data.hostid, capsules_host, sizeof(data.hostid));
 	snprintf(data.subnqn, sizeof(data.subnqn), "%s", nqn);
 	snprintf(data.hostnqn, sizeof(data.hostnqn), HOST);
 	memcpy(memory, &data, sizeof(data));

@@ -20,7 +20,8 @@ struct capsules_answer {
 };
 extern struct ep_peer peer;
 extern uint8_t *memory;
-extern struct ep *admin, *io; /* as the target sees them */
+extern uint8_t capsules_host[16]; /* ID of the host that connects */
+extern struct ep *admin, *io;     /* as the target sees them */
 extern struct capsules_answer answers[64];
 extern unsigned replies; /* since the last command */
 extern unsigned goings;  /* of connections, up to 8 */

@@ -50,16 +50,34 @@ void flaky_disk_init(struct flaky_disk *disk, uint64_t size)
 	};
 }
 
-/* Call these with the lock. What was due happened at its time, however late it is noticed. */
+/* Call these with the lock. */
+static void disk_change(struct flaky_disk *disk, struct flaky_pending **at)
+{
+	struct flaky_pending *pending = *at;
+
+	memcpy(disk->data + pending->off, pending->data, pending->len);
+	*at = pending->next;
+	free(pending);
+}
+
+/* What was due happened at its time, however late it is noticed. */
 static void disk_catch_up(struct flaky_disk *disk, uint64_t now)
 {
-	while (disk->pending && disk->pending->due_ns <= now) {
-		struct flaky_pending *pending = disk->pending;
+	while (disk->pending && disk->pending->due_ns <= now)
+		disk_change(disk, &disk->pending);
+}
 
-		memcpy(disk->data + pending->off, pending->data, pending->len);
-		disk->pending = pending->next;
-		free(pending);
-	}
+/* All that came by this leaf happens now. */
+static void disk_fence(struct flaky_disk *disk, unsigned leaf)
+{
+	struct flaky_pending **at = &disk->pending;
+
+	disk_catch_up(disk, loop_clock());
+	while (*at)
+		if ((*at)->leaf == leaf)
+			disk_change(disk, at);
+		else
+			at = &(*at)->next;
 }
 
 void flaky_disk_fini(struct flaky_disk *disk)
@@ -93,7 +111,8 @@ static void disk_execute(struct flaky_disk *disk, const struct io *io)
 	pthread_mutex_unlock(&disk->lock);
 }
 
-static void disk_execute_after(struct flaky_disk *disk, const struct io *io, uint64_t due_ns)
+static void disk_execute_after(
+	struct flaky_disk *disk, const struct io *io, unsigned leaf, uint64_t due_ns)
 {
 	struct flaky_pending *pending = calloc(1, sizeof(*pending) + io->len),
 			     **at = &disk->pending;
@@ -103,6 +122,7 @@ static void disk_execute_after(struct flaky_disk *disk, const struct io *io, uin
 	pending->due_ns = due_ns;
 	pending->off = io->off;
 	pending->len = io->len;
+	pending->leaf = leaf;
 	while (*at && (*at)->due_ns <= due_ns)
 		at = &(*at)->next;
 	pending->next = *at;
@@ -155,14 +175,14 @@ static void lane_lose(struct flaky_lane *fl, struct io *io)
 	uint64_t quiesce = fl->way->quiesce_ms * 1000000ull;
 
 	pthread_mutex_lock(&fl->way->disk->lock);
-	if (changes && !fl->way->no_pending && fl->way->fenced < fl->leaf->number)
+	if (changes && !fl->way->no_pending && fl->way->fenced != fl->leaf->number)
 		switch (dice(&fl->seed, 4)) {
 		case 0:
 			disk_execute_locked(fl->way->disk, io);
 			break;
 		case 1:
 		case 2:
-			disk_execute_after(fl->way->disk, io,
+			disk_execute_after(fl->way->disk, io, fl->leaf->number,
 				loop_clock() + quiesce / 1000 * dice(&fl->seed, 1001));
 			break;
 		}
@@ -432,7 +452,7 @@ static void leaf_fenced(struct loop_timer *timer)
 	if (!err) {
 		pthread_mutex_lock(&lost->disk->lock);
 		lost->fenced = (unsigned)fence->session.random;
-		disk_catch_up(lost->disk, UINT64_MAX);
+		disk_fence(lost->disk, lost->fenced);
 		pthread_mutex_unlock(&lost->disk->lock);
 		atomic_fetch_add(&leaf->way->fences_made, 1);
 	}

@@ -12,6 +12,7 @@ struct flaky_pending { /* a change the target still has in its hands */
 	struct flaky_pending *next;
 	uint64_t due_ns, off;
 	uint32_t len;
+	unsigned leaf; /* number of the one it came by */
 	uint8_t data[];
 };
 
@@ -40,7 +41,7 @@ struct flaky_path {
 	atomic_int fence_err; /* of the next fence by this way; -errno, 0 = it succeeds */
 	uint32_t fence_ms;    /* what a fence by this way takes, at least */
 	atomic_uint fences_made;
-	unsigned fenced;               /* protected by the disk's lock: leafs up to this number */
+	unsigned fenced;               /* number of the last leaf; protected by the disk's lock */
 	atomic_bool silent;            /* attempts get no answer before their timeout */
 	atomic_bool hold;              /* requests get no answer */
 	atomic_bool bad_map, bad_lane; /* lanes refuse pools; are refused */

@@ -171,6 +171,9 @@ static uint16_t admin(struct target *t, const struct nvme_sqe *sqe, uint8_t *dat
 	case NVME_ADMIN_KEEP_ALIVE:
 		t->keep_alives++;
 		return 0;
+	case NVME_ADMIN_CROSS_RESET:
+		cqe->result = put_le64(t->reset_result);
+		return t->reset_status;
 	default:
 		return NVME_STATUS(0, 1);
 	}

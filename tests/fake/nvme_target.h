@@ -32,6 +32,8 @@ struct target {
 	uint32_t silent_after; /* answers no I/O command after this many; 0 = all */
 	/* answers no admin command from this one on, Connect being the first; 0 = all */
 	unsigned silent_at;
+	uint16_t reset_status; /* of Cross-Controller Reset, and its result */
+	uint32_t reset_result;
 	void (*spoil)(uint8_t cns, uint8_t *page); /* Identify data on its way */
 	/* what it saw */
 	unsigned reads, writes, flushes, trims, zeroes, keep_alives, io_connects, admins;

@@ -50,11 +50,16 @@ static struct nvme_sqe cross_reset(uint16_t cntlid, uint8_t ciu, uint64_t cirn)
 		.cdw13 = put_le32((uint32_t)(cirn >> 32)) };
 }
 
-static uint32_t reset(const struct nvme_ctrl_info *id)
+static uint32_t reset_by(struct ep *by, const struct nvme_ctrl_info *id)
 {
 	struct nvme_sqe sqe = cross_reset(id->cntlid, id->ciu, id->cirn);
 
-	return capsules_command(admin, &sqe, sizeof(sqe));
+	return capsules_command(by, &sqe, sizeof(sqe));
+}
+
+static uint32_t reset(const struct nvme_ctrl_info *id)
+{
+	return reset_by(admin, id);
 }
 
 static void submit(struct ep *ep, uint64_t lba, uint16_t cid)
@@ -180,7 +185,7 @@ Test(nvme_serve_reset, no_other_controller_is_ended)
 	capsules_end();
 }
 
-/* As many at once as the controller reports (CCRL); and the host leaves while one is executed. */
+/* As many at once as the controller reports (CCRL). */
 Test(nvme_serve_reset, a_flood_is_refused)
 {
 	struct nvme_ctrl_info two;
@@ -197,9 +202,93 @@ Test(nvme_serve_reset, a_flood_is_refused)
 	for (unsigned i = 0; i < replies; i++)
 		limit += get_le16(answers[i].cqe.status) >> 1 == NVME_CROSS_RESET_LIMIT;
 	cr_assert_eq(limit, 2);
-	cr_assert(ep_pair_deliver(admin, &sqe, sizeof(sqe)));
+	capsules_end();
+}
+
+/* The host leaves while the disk still has a write of the other controller: until the disk is done,
+ * or for longer than the reset may take. */
+static void host_leaves(unsigned ms)
+{
+	struct nvme_ctrl_info two;
+
+	begin();
+	two = identify(other_admin);
+	backing->hold = backing->keep = true;
+	submit(other_io, 0, 100);
+	cr_assert_eq(reset(&two), UINT32_MAX);
 	ep_pair_cut(admin);
+	wait_ms(ms);
+	backing->hold = backing->keep = false;
+	admin = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(admin, 0, 0xffff, NQN, DEPTH - 1), 0);
+	wait_ms(3000);
+	cr_assert(capsules_is_gone(io) && capsules_is_gone(other_io));
+	capsules_end();
+}
+Test(nvme_serve_reset, the_host_leaves_before_the_answer)
+{
+	host_leaves(100);
+}
+Test(nvme_serve_reset, the_host_leaves_and_the_disk_is_stuck)
+{
+	host_leaves(3000);
+}
+
+Test(nvme_serve_reset, two_controllers_reset_each_other)
+{
+	struct nvme_ctrl_info one, two;
+	struct nvme_sqe sqe;
+
+	begin();
+	one = identify(admin);
+	two = identify(other_admin);
+	sqe = cross_reset(two.cntlid, two.ciu, two.cirn);
+	cr_assert(ep_pair_deliver(admin, &sqe, sizeof(sqe)));
+	sqe = cross_reset(one.cntlid, one.ciu, one.cirn);
+	cr_assert(ep_pair_deliver(other_admin, &sqe, sizeof(sqe)));
+	wait_ms(3000);
+	cr_assert(capsules_is_gone(other_io) || capsules_is_gone(io));
+	capsules_end();
+}
+
+static void let_go(struct loop_timer *timer)
+{
+	(void)timer;
+	backing->hold = backing->keep = false;
+}
+
+/* While a reset waits for the disk. */
+Test(nvme_serve_reset, the_target_stops)
+{
+	struct loop_timer later = { .fire = let_go };
+	struct nvme_ctrl_info two;
+
+	begin();
+	two = identify(other_admin);
+	backing->hold = backing->keep = true;
+	submit(other_io, 0, 100);
+	cr_assert_eq(reset(&two), UINT32_MAX);
+	loop_timer_set(loop, &later, loop_clock() + 500 * MSEC);
+	capsules_end();
+}
+
+/* A CIRN that another host has got hold of. */
+Test(nvme_serve_reset, another_host_has_no_authority)
+{
+	struct nvme_ctrl_info one;
+
+	begin();
+	one = identify(admin);
+	capsules_host[0]++;
+	ep_pair_cut(other_admin);
 	capsules_settle();
-	cr_assert(capsules_is_gone(io));
+	other_admin = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(other_admin, 0, 0xffff, NQN, DEPTH - 1), 0);
+	cr_assert_eq(capsules_property(other_admin, true, NVME_CC,
+			     NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		0);
+	cr_assert_eq(reset_by(other_admin, &one), INVALID);
+	cr_assert_not(capsules_is_gone(io));
+	capsules_host[0]--;
 	capsules_end();
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SEC 1000000000ull
 
@@ -79,6 +80,55 @@ static void works(const char *path)
 	host_open_lane();
 	work();
 	end();
+}
+
+static volatile int fence_over;
+static int fence_err;
+
+static void fence_done(struct bdev_fence *fence, int err)
+{
+	(void)fence;
+	fence_err = err;
+	fence_over = 1;
+}
+
+/* What the disk makes of the target's answer to a Cross-Controller Reset. */
+static int fence(uint16_t status, uint32_t result)
+{
+	struct bdev_fence of = { .session = { .id = 1, .instance = 1, .random = 1 },
+		.done = fence_done };
+
+	begin();
+	tt.target.id.ciu = tt.target.id.ccrl = 1;
+	tt.target.id.cirn = 77;
+	tt.target.reset_status = status;
+	tt.target.reset_result = result;
+	cr_assert_eq(attach_to("nqn.2024-01.test:disk/1", true), 0, "%s", why.text);
+	cr_assert_eq(disk->session.random, 77);
+	cr_assert_neq(disk->ops->fence(disk, &of), 0, "of another target");
+	memcpy(of.session.target, disk->session.target, sizeof(of.session.target));
+	cr_assert_eq(disk->ops->fence(disk, &of), 0);
+	cr_assert_neq(disk->ops->fence(disk, &of), 0, "one at a time");
+	cr_assert(loop_wait(loop, &fence_over, loop_clock() + 5 * SEC));
+	end();
+	return fence_err;
+}
+
+Test(nvme_tcp, a_reset_that_has_ended_the_controller)
+{
+	cr_assert_eq(fence(0, NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID), 0);
+}
+Test(nvme_tcp, a_reset_that_is_not_over)
+{
+	cr_assert_neq(fence(0, NVME_CROSS_RESET_VALID), 0);
+}
+Test(nvme_tcp, a_reset_of_a_controller_that_is_unknown)
+{
+	cr_assert_neq(fence(0, NVME_CROSS_RESET_DONE), 0);
+}
+Test(nvme_tcp, a_reset_that_is_refused)
+{
+	cr_assert_neq(fence(NVME_STATUS(1, 0x41), 7), 0);
 }
 
 /* A lost write may be executed until the controller's keep-alive timer has expired, and CQT after

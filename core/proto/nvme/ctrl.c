@@ -8,6 +8,7 @@
 #define POLL_MS  10
 #define AGAIN_MS 100
 #define STOP_MS  2000
+#define SPARE    2 /* slots for nvme_ctrl_send() and the keep-alive */
 
 const char *nvme_step_name(uint8_t step)
 {
@@ -112,8 +113,9 @@ void nvme_ctrl_send(struct nvme_ctrl *ctrl, struct nvme_req *req, struct nvme_sq
 
 bool nvme_ctrl_try(struct nvme_ctrl *ctrl, struct nvme_req *req, const struct nvme_sqe *sqe)
 {
-	if (ctrl->qp.state != QP_UP ||
-		ctrl->qp.queue->inflight.used >= ctrl->qp.queue->inflight.limit)
+	const struct inflight *inflight = &ctrl->qp.queue->inflight;
+
+	if (ctrl->qp.state != QP_UP || inflight->used + SPARE >= inflight->limit)
 		return false;
 	command(ctrl, req, sqe, 0, 0);
 	return true;

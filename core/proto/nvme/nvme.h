@@ -209,7 +209,8 @@ int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t q
  * time. */
 void nvme_ctrl_send(struct nvme_ctrl *, struct nvme_req *, struct nvme_sqe *, uint32_t in);
 struct nvme_sqe nvme_identify(uint8_t cns, uint32_t nsid, uint8_t csi);
-/* Send an admin command without data and without a time limit. False: there is no room. */
+/* Send an admin command without data and without a time limit. False: not now, as those that keep
+ * the controller alive need the room. */
 bool nvme_ctrl_try(struct nvme_ctrl *, struct nvme_req *, const struct nvme_sqe *);
 /* Copy data that such a command returned. Check and use only the copy: an RDMA target can keep
  * writing to the pool. */

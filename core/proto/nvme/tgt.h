@@ -231,8 +231,8 @@ void nvme_tgt_ctrl_notice_back(struct loop_msg *);
 void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/O queues */
 /* Find a controller; NULL: it has ended. */
 struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
-/* End all queues of the controller. */
-void nvme_tgt_ctrl_kill(struct nvme_tgt_ctrl *);
+/* End the controller, whose host has lost its connections. */
+void nvme_tgt_ctrl_cut(struct nvme_tgt_ctrl *);
 
 /* tgt_queue.c: on the queue's loop */
 void nvme_tgt_queue_begin(struct target *, struct nvme_tgt_queue *, const struct nvme_tgt_carrier *,

@@ -215,10 +215,12 @@ static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue 
 			target_conn_kill(&queue->base, "its controller has ended");
 }
 
-void nvme_tgt_ctrl_kill(struct nvme_tgt_ctrl *ctrl)
+/* Its host has lost the connections. */
+void nvme_tgt_ctrl_cut(struct nvme_tgt_ctrl *ctrl)
 {
 	ctrl->dying = true;
-	kill_queues(ctrl, NULL);
+	for (struct nvme_tgt_queue *queue = ctrl->queues; queue; queue = queue->sibling)
+		target_conn_cut(&queue->base, "another controller of the host has reset its own");
 }
 
 void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
@@ -237,7 +239,8 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
 		if (!ctrl->qids && ctrl->target->base.stopping && !ctrl->dying)
 			target_conn_end(&ctrl->admin->base);
 	} else {
-		nvme_tgt_ctrl_kill(ctrl);
+		ctrl->dying = true;
+		kill_queues(ctrl, NULL);
 	}
 	free_if_unused(ctrl);
 }

@@ -20,7 +20,7 @@ static uint64_t log_len(const struct nvme_tgt_cmd *cmd)
 	case NVME_LOG_FIRMWARE:
 		return discovery ? 0 : sizeof(struct nvme_firmware_log);
 	case NVME_LOG_CHANGED_NS:
-	case NVME_LOG_CROSS_RESET: /* always empty: each of them is executed immediately */
+	case NVME_LOG_CROSS_RESET: /* always empty: each is answered when it is over */
 		return discovery ? 0 : NVME_IDENTIFY_LEN;
 	case NVME_LOG_DISCOVERY:
 		return discovery ? nvme_tgt_disc_len(cmd) : 0;

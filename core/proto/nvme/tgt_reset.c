@@ -54,7 +54,7 @@ static void take_from_list(struct nvme_target *target, const struct nvme_tgt_res
 	*at = reset->next;
 }
 
-/* A disk is stuck. */
+/* A disk is stuck, or a reset of this controller by the other one is under way. */
 static void expired(struct loop_timer *timer)
 {
 	struct nvme_tgt_reset *reset = container_of(timer, struct nvme_tgt_reset, limit);
@@ -110,7 +110,7 @@ static void find_controller(struct loop_msg *msg)
 	target->resets = reset;
 	reset->limit.fire = expired;
 	loop_timer_set(target->base.loop, &reset->limit, loop_clock() + NVME_TGT_RESET_MS * MSEC);
-	nvme_tgt_ctrl_kill(other);
+	nvme_tgt_ctrl_cut(other);
 }
 
 void nvme_tgt_cross_reset(struct nvme_tgt_cmd *cmd)

@@ -166,3 +166,43 @@ Test(paths_fence, each_connection_is_fenced_on_its_own)
 	cr_assert_geq(atomic_load(&rig.way[1].fences_made), 2);
 	rig_fini(&rig);
 }
+
+/* The first connection could not be fenced; that the second one is says nothing of it. */
+Test(paths_fence, a_later_fence_says_nothing_of_an_earlier_connection)
+{
+	struct req first, second;
+	struct rig rig;
+	uint64_t quiet;
+
+	begin(&rig, "flaky://a/?path=b", 7);
+	for (unsigned i = 0; i < 2; i++)
+		atomic_store(&rig.way[i].fence_err, -EIO);
+	lose(&rig, &first, 1);
+	quiet = atomic_load(&rig.way[0].died_ns) + QUIET * MSEC;
+	rig_turn_for(&rig, 2000);
+	lose(&rig, &second, 1000);
+	cr_assert(req_wait(&rig, &second, 1000));
+	cr_assert_not(first.over);
+	cr_assert(req_wait(&rig, &first, 2 * QUIET));
+	cr_assert_geq(first.done_ns, quiet);
+	rig_fini(&rig);
+}
+
+/* It is lost again while another path is still fencing its first connection. */
+Test(paths_fence, a_second_loss_waits_for_the_fence_of_the_first)
+{
+	struct req first, second;
+	struct rig rig;
+
+	begin(&rig, "flaky://a/?path=b", 7);
+	rig.way[1].fence_ms = 2000;
+	lose(&rig, &first, 1);
+	rig_turn_for(&rig, 1500);
+	lose(&rig, &second, 1000);
+	cr_assert_not(first.over);
+	cr_assert(req_wait(&rig, &first, 1000));
+	cr_assert_not(second.over);
+	cr_assert(req_wait(&rig, &second, 3000));
+	cr_assert_eq(atomic_load(&rig.way[1].fences_made), 2);
+	rig_fini(&rig);
+}
