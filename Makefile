@@ -167,11 +167,12 @@ $(foreach r,$(REPLACED),$(eval $(T)/$(basename $(firstword $(subst :, ,$(r)))): 
 # Tests for another architecture find its libc where Debian's cross compiler has it.
 LIBC       = /usr/$(CROSS:%-=%)/lib
 LIBC_AT    = -Wl,-rpath,$(LIBC),-dynamic-linker,$(wildcard $(LIBC)/ld-linux-*)
-RUNNER    := $(if $(ARCH)$(filter thread,$(SAN)),$(T)/obj/tests/runner.o)
+OWN_RUNNER := $(ARCH)$(filter thread,$(SAN))
+RUNNER    := $(T)/obj/tests/$(if $(OWN_RUNNER),runner,criterion).o
 $(UNIT_BIN) $(PAIR_BIN): $(RUNNER)
 $(UNIT_BIN) $(PAIR_BIN): $(T)/%: $(T)/obj/%.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
-	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(call linked,$*.c) $(TEST_LIBS) $(if $(RUNNER),,-lcriterion) $(if $(ARCH),$(LIBC_AT))
+	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(call linked,$*.c) $(TEST_LIBS) $(if $(OWN_RUNNER),,-lcriterion) $(if $(ARCH),$(LIBC_AT))
 $(REPLAY): $(T)/replay/%: $(T)/obj/tests/fuzz/%.o $(T)/obj/tests/replay.o $(T)/libfake.a $(T)/libcore.a
 	@mkdir -p $(@D)
 	$(call run,LD-T,$@)$(TEST_CC) -o $@ $(filter %.o,$^) $(call linked,tests/fuzz/$*.c) $(TEST_LIBS) $(if $(ARCH),$(LIBC_AT))
@@ -359,5 +360,5 @@ help:
 	@echo 'everywhere: V=1 whole command lines, W=1 warnings are errors, B=dir another output folder'
 
 -include $(patsubst %.c,$(B)/obj/%.d,$(SHIPPED) $(BENCH) $(wildcard tests/vm/*/*.c)) \
-	$(patsubst %.c,$(T)/obj/%.d,$(addprefix core/net/,ep.c verbs.c verbs_dev.c) $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/runner.c) \
+	$(patsubst %.c,$(T)/obj/%.d,$(addprefix core/net/,ep.c verbs.c verbs_dev.c) $(TESTABLE) $(FAKES) $(UNIT) $(PAIR) $(FUZZ) $(FABRIC) tests/replay.c tests/runner.c tests/criterion.c) \
 	$(if $(filter fuzz $(F)/%,$(MAKECMDGOALS) $(SUITE)),$(patsubst %.c,$(F)/obj/%.d,$(FUZZED) $(FAKES) $(FUZZ)))
