@@ -113,9 +113,11 @@ for signals in INT 'INT INT' KILL; do
 	wait_until eval 'ls "$TMP"/rdmastor-*/nbd >/dev/null 2>&1'
 	server=$(export_pid)
 	[ "$signals" != 'INT INT' ] || kill -s STOP "$server"
-	for signal in $signals; do
-		kill -s "$signal" $job 2>/dev/null
+	kill -s "${signals% *}" $job 2>/dev/null
+	# two signals at once can be one
+	until [ "$signals" != 'INT INT' ] || ! running $job; do
 		sleep 0.5
+		kill -s INT $job 2>/dev/null
 	done
 	wait $job
 	rc=$?

@@ -5,7 +5,7 @@
 set -e
 requires python3
 
-offer ram:8M --nbd "unix:$SOCK" --queues 1 --stop-timeout 3600
+offer ram:8M --nbd "unix:$SOCK" --queues 1 --stop-timeout 3600 --verbose
 PYTHONPATH=$HERE python3 - "$SOCK" >mute <<'END' &
 import signal, sys
 from nbd_raw import Raw
@@ -19,7 +19,7 @@ END
 MUTE=$!
 wait_until test -s mute
 kill -TERM "$SERVER"
-sleep 0.2
+wait_until grep -q 'stopping: SIGTERM' err
 kill -0 "$SERVER" || die "the stop did not wait for the client"
 stop 1
 kill "$MUTE"

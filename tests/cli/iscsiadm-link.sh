@@ -41,9 +41,7 @@ mute=$!
 end_mute() { kill -KILL "$mute" 2>/dev/null; }
 cleanup_fn end_mute
 wait_running $mute test -s mute
-SECONDS=0
 says 1 'timed.out' "$RDMASTOR" iscsiadm -m discovery -t st -p "127.0.0.1:$(<mute)" --timeout 0.5
-[ $SECONDS -lt 5 ] || die "--timeout 0.5 took $SECONDS s"
 
 # its options, with the applet that does the rest
 says 7 '-m.discovery' "$adm"

@@ -53,10 +53,11 @@ dracut() {
 dracut_way_out() {
 	local release initrd
 	release=$(cd "$vm/root/lib/modules" && echo *)
-	initramfs image dracut --no-hostonly --no-hostonly-cmdline --no-early-microcode --compress gzip --kver "$release" --force --no-kernel \
-		--modules "base dash shutdown" --omit ifcfg --install rdmastor \
-		--include /usr/lib/dracut/modules.d/71rdmastor/rdmastor-shutdown.sh /lib/dracut/hooks/shutdown/25-rdmastor-shutdown.sh \
-		/out/image || return
+	# its time limits are not for a busy machine
+	initramfs image sh -c "sed 's/--timeout 5/--timeout 600/; s/-ge 5/-ge 600/' /usr/lib/dracut/modules.d/71rdmastor/rdmastor-shutdown.sh >/tmp/way_out &&
+		chmod +x /tmp/way_out && dracut --no-hostonly --no-hostonly-cmdline --no-early-microcode --compress gzip --kver $release --force --no-kernel \
+		--modules 'base dash shutdown' --omit ifcfg --install rdmastor \
+		--include /tmp/way_out /lib/dracut/hooks/shutdown/25-rdmastor-shutdown.sh /out/image" || return
 	disk_add "$initrd" "/boot/initrd.img-$release"
 }
 
