@@ -334,7 +334,7 @@ Test(load_raw, reads_are_a_load_with_the_latency_of_each, .init = begin, .fini =
 	static struct load_result result;
 	struct load_rdma to = { .dst = at, .backend = LOAD_IWARP };
 	struct load_options opt = {
-		.read_percent = 100, .bs = 4096, .jobs = 1, .timeout_ms = 5000
+		.read_percent = 100, .bs = 4096, .jobs = 1, .timeout_ms = NO_LIMIT_MS
 	};
 
 	for (opt.depth = 1; opt.depth <= 8; opt.depth += 7)

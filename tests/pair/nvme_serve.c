@@ -3,8 +3,10 @@
  */
 /* Link: leap */
 #include "../fake/discover.h"
+#include "leap.h"
 #include "says.h"
 #include "serving.h"
+#include "wait.h"
 #include "wire/nvmf.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -27,7 +29,7 @@ static void begin(void)
 
 static int attach_as(enum serve_way way, const char *keys, const char *hostnqn)
 {
-	struct bdev_env env = { .hostid = { 9 }, .write = true, .timeout_ms = 5000 };
+	struct bdev_env env = { .hostid = { 9 }, .write = true, .timeout_ms = leap_limit_ms(5000) };
 	char text[300];
 
 	snprintf(env.hostnqn, sizeof(env.hostnqn), "%s", hostnqn);
@@ -465,6 +467,7 @@ Test(nvme_serve, threads)
 	struct workers *workers;
 	struct buf buf;
 
+	leap_now = 0;
 	begin();
 	cr_assert_eq(bdev_open(&ram, loop, "ram:16M", &env, &why), 0);
 	cr_assert_eq(workers_start(&workers, 3, &options, NULL), 0);
@@ -508,7 +511,7 @@ Test(nvme_serve, threads)
 		pool_free(pool);
 		host_hang_up();
 	}
-	cr_assert_eq(target_stop(target, 5000, &why), 0, "%s", why.text);
+	cr_assert_eq(target_stop(target, NO_LIMIT_MS, &why), 0, "%s", why.text);
 	target = NULL;
 	workers_stop(workers);
 	bdev_close(ram);

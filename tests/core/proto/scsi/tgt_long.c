@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Commands that make many requests of their own hold no data buffer that others wait for. */
+/* Link: leap */
 #include "tgt_rig.h"
 
 #define MANY    16 /* hosts, as many as there are buffers */
