@@ -2,7 +2,7 @@
 /* A clock that advances only while all threads are idle. */
 #include "leap.h"
 #include "wait.h"
-#include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -68,7 +68,8 @@ static unsigned count_threads(void)
 {
 	struct stat st;
 
-	return stat("/proc/self/task", &st) ? 0 : (unsigned)st.st_nlink;
+	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &st, 0) ? 0
+									    : (unsigned)st.st_nlink;
 }
 
 static void note_cpu(void)
@@ -213,54 +214,92 @@ static void delivered(bool others)
 struct others {
 	bool sleep;    /* all of them */
 	uint64_t mark; /* changes whenever one of them has run */
+	bool tell;     /* print what each of them waits for */
 };
 
 static void look_at_process(int pid, struct others *);
 
+/* By system calls: the file functions of sanitizers take locks, and a child that is forked by
+ * another thread inherits them locked. Return false if the file is gone. */
+static bool read_file(const char *path, char *text, size_t room)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : syscall(SYS_read, fd, text, room - 1);
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	text[len > 0 ? len : 0] = 0;
+	return len > 0;
+}
+
+static uint64_t number_after(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+
+	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
+}
+
+static void tell(const char *dir, char state)
+{
+	char path[96], in[64], call[256];
+
+	snprintf(path, sizeof(path), "%s/wchan", dir);
+	read_file(path, in, sizeof(in));
+	snprintf(path, sizeof(path), "%s/syscall", dir);
+	read_file(path, call, sizeof(call));
+	fprintf(stderr, "leap: %s: %c in %s, system call %s", dir, state, in, call);
+}
+
 /* dir: of a thread */
 static void look_at_thread(const char *dir, bool self, struct others *others)
 {
-	char path[96], line[128];
-	unsigned long count;
-	int pid;
-	FILE *f;
+	char path[96], text[4096], *at = text, *end;
+	const char *state;
 
 	snprintf(path, sizeof(path), "%s/status", dir);
-	f = self ? NULL : fopen(path, "re");
-	others->mark += f ? 1ull << 32 : 0;
-	while (f && fgets(line, sizeof(line), f)) {
+	if (!self && read_file(path, text, sizeof(text))) {
+		state = strstr(text, "\nState:\t");
 		/* it runs, waits for a disk, or is traced */
-		if (!strncmp(line, "State:\t", 7) && strchr("RDt", line[7]))
+		if (state && strchr("RDt", state[8]))
 			others->sleep = false;
-		if (sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1 ||
-			sscanf(line, "nonvoluntary_ctxt_switches: %lu", &count) == 1)
-			others->mark += count;
+		others->mark += (1ull << 32) + number_after(text, "\nvoluntary_ctxt_switches:") +
+				number_after(text, "\nnonvoluntary_ctxt_switches:");
+		if (others->tell)
+			tell(dir, state ? state[8] : '?');
 	}
-	if (f)
-		fclose(f);
 	snprintf(path, sizeof(path), "%s/children", dir);
-	f = fopen(path, "re");
-	while (f && fscanf(f, "%d", &pid) == 1)
-		look_at_process(pid, others);
-	if (f)
-		fclose(f);
+	read_file(path, text, sizeof(text));
+	for (long pid; (pid = strtol(at, &end, 10)) && end != at; at = end)
+		look_at_process((int)pid, others);
 }
 
 static void look_at_process(int pid, struct others *others)
 {
+	struct entry {
+		uint64_t ino, off;
+		uint16_t len;
+		uint8_t type;
+		char name[];
+	};
+	_Alignas(struct entry) char list[2048];
 	char path[64];
-	DIR *dir;
+	long len;
+	int dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.20s", pid, entry->d_name);
-		look_at_thread(path, atoi(entry->d_name) == getpid(), others);
-	}
-	if (dir)
-		closedir(dir);
+	dir = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	while (dir >= 0 && (len = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
+		for (long at = 0; at < len;) {
+			const struct entry *entry = (const void *)(list + at);
+
+			at += entry->len;
+			if (entry->name[0] == '.')
+				continue;
+			snprintf(path, sizeof(path), "/proc/%d/task/%.20s", pid, entry->name);
+			look_at_thread(path, atoi(entry->name) == getpid(), others);
+		}
+	if (dir >= 0)
+		syscall(SYS_close, dir);
 }
 
 /* The mark is 0 without others but the threads of the test runner. */
@@ -332,6 +371,7 @@ int __wrap_epoll_wait(int epoll, struct epoll_event *event, int count, int ms)
 	}
 	if (until == UINT64_MAX) {
 		fputs("leap: nothing will ever happen\n", stderr);
+		look_at_process(getpid(), &(struct others){ .tell = true });
 		abort();
 	}
 	leap_to(until);
