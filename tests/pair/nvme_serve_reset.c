@@ -107,8 +107,8 @@ static void wait_ms(unsigned ms)
 	loop_wait(loop, &never, loop_clock() + ms * MSEC);
 }
 
-/* The answer comes once the disk is done with all writes of the controller. */
-Test(nvme_serve_reset, the_answer_waits_for_the_disk)
+/* Controller 1 resets controller 2, which has a write at the disk. */
+static void begin_with_a_reset(void)
 {
 	struct nvme_ctrl_info two;
 
@@ -117,6 +117,12 @@ Test(nvme_serve_reset, the_answer_waits_for_the_disk)
 	backing->hold = backing->keep = true;
 	submit(other_io, 0, 100);
 	cr_assert_eq(reset(&two), UINT32_MAX);
+}
+
+/* The answer comes once the disk is done with all writes of the controller. */
+Test(nvme_serve_reset, the_answer_waits_for_the_disk)
+{
+	begin_with_a_reset();
 	wait_ms(1000);
 	cr_assert_eq(replies, 0);
 	backing->hold = backing->keep = false;
@@ -131,13 +137,7 @@ Test(nvme_serve_reset, the_answer_waits_for_the_disk)
 /* The host must know by then, and waits for the quiet time instead. */
 Test(nvme_serve_reset, a_stuck_disk_is_reported)
 {
-	struct nvme_ctrl_info two;
-
-	begin();
-	two = identify(other_admin);
-	backing->hold = backing->keep = true;
-	submit(other_io, 0, 100);
-	cr_assert_eq(reset(&two), UINT32_MAX);
+	begin_with_a_reset();
 	wait_ms(3000);
 	cr_assert_eq(status_of(RESET), NVME_INTERNAL);
 	backing->hold = backing->keep = false;
@@ -209,13 +209,7 @@ Test(nvme_serve_reset, a_flood_is_refused)
  * or for longer than the reset may take. */
 static void host_leaves(unsigned ms)
 {
-	struct nvme_ctrl_info two;
-
-	begin();
-	two = identify(other_admin);
-	backing->hold = backing->keep = true;
-	submit(other_io, 0, 100);
-	cr_assert_eq(reset(&two), UINT32_MAX);
+	begin_with_a_reset();
 	ep_pair_cut(admin);
 	wait_ms(ms);
 	backing->hold = backing->keep = false;
@@ -261,13 +255,7 @@ static void let_go(struct loop_timer *timer)
 Test(nvme_serve_reset, the_target_stops)
 {
 	struct loop_timer later = { .fire = let_go };
-	struct nvme_ctrl_info two;
-
-	begin();
-	two = identify(other_admin);
-	backing->hold = backing->keep = true;
-	submit(other_io, 0, 100);
-	cr_assert_eq(reset(&two), UINT32_MAX);
+	begin_with_a_reset();
 	loop_timer_set(loop, &later, loop_clock() + 500 * MSEC);
 	capsules_end();
 }
