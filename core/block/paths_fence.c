@@ -62,8 +62,8 @@ static void fence_done(struct bdev_fence *fence, int err)
 	struct paths *paths = path->paths;
 
 	path->fenced_by = NULL;
-	loop_trace(paths->bdev.loop, "path %s: its lost connection %s", path->uri.spelling,
-		err ? "could not be fenced" : "is fenced");
+	loop_trace(paths->bdev.loop, "path %s: its lost connection %s%s", path->uri.spelling,
+		err ? "could not be fenced: " : "is fenced", err ? strerror(-err) : "");
 	if (!err) {
 		tell_lanes(path);
 		if (path->fence_of == path->fencing_of)

@@ -45,7 +45,7 @@ static void send_back(struct nvme_tgt_reset *reset, uint32_t status, uint32_t re
 	loop_post(reset->cmd->base.conn->loop, &reset->hop);
 }
 
-static void take_from_list(struct nvme_target *target, const struct nvme_tgt_reset *reset)
+static void remove_reset(struct nvme_target *target, const struct nvme_tgt_reset *reset)
 {
 	struct nvme_tgt_reset **at = &target->resets;
 
@@ -59,7 +59,7 @@ static void expired(struct loop_timer *timer)
 {
 	struct nvme_tgt_reset *reset = container_of(timer, struct nvme_tgt_reset, limit);
 
-	take_from_list(reset->target, reset);
+	remove_reset(reset->target, reset);
 	send_back(reset, NVME_INTERNAL, 0);
 }
 
@@ -71,7 +71,7 @@ void nvme_tgt_reset_ended(struct nvme_target *target, uint16_t cntlid)
 		next = reset->next;
 		if (reset->cntlid != cntlid)
 			continue;
-		take_from_list(target, reset);
+		remove_reset(target, reset);
 		loop_timer_del(target->base.loop, &reset->limit);
 		send_back(reset, NVME_OK,
 			NVME_CROSS_RESET_DONE | NVME_CROSS_RESET_VALID | NVME_CROSS_RESET_BEGUN);
