@@ -241,7 +241,7 @@ Test(nvme_serve_reset, two_controllers_reset_each_other)
 	sqe = cross_reset(one.cntlid, one.ciu, one.cirn);
 	cr_assert(ep_pair_deliver(other_admin, &sqe, sizeof(sqe)));
 	wait_ms(3000);
-	cr_assert(capsules_is_gone(other_io) || capsules_is_gone(io));
+	cr_assert(capsules_is_gone(other_io) && capsules_is_gone(io));
 	capsules_end();
 }
 
