@@ -113,6 +113,8 @@ bool bdev_id_known(const uint8_t *id, size_t len);
 
 #define BDEV_TIMEOUT_MS 10000
 #define BDEV_NEVER      UINT32_MAX
+#define BDEV_DETECT_MS  1000
+#define BDEV_DETECT_MIN 100
 
 /* Identity of this host, and how to open; functions with this argument copy it. */
 struct bdev_env {
@@ -127,6 +129,9 @@ struct bdev_env {
 	/* limit of one attempt to connect, including the name lookup; overridden by timeout= of the
 	 * URI. 0: BDEV_TIMEOUT_MS. BDEV_NEVER: no limit when opened, BDEV_TIMEOUT_MS later */
 	uint32_t timeout_ms;
+	/* a connection that is silent for this time is lost; overridden by detect= of the URI. 0:
+	 * that of the protocol; BDEV_DETECT_MS if the URI has several paths */
+	uint32_t detect_ms;
 	/* disk_open(): retry an unreachable target for this time; 0: no retry */
 	uint32_t retry_ms;
 	bool replace; /* the content will be overwritten: no warning about its format */

@@ -83,6 +83,11 @@ static int common_keys(struct uri *uri, struct bdev_env *env, struct diag *diag)
 	int err = uri_msec(uri, "timeout", &env->timeout_ms, diag);
 
 	if (!err)
+		err = uri_msec(uri, "detect", &env->detect_ms, diag);
+	if (!err && env->detect_ms && env->detect_ms < BDEV_DETECT_MIN)
+		err = diag_set(diag, DIAG_USAGE, ERANGE, "detect='%s': must be 0.1 s or more",
+			uri_value(uri, "detect"));
+	if (!err)
 		err = uri_bool(uri, "ro", &ro, diag);
 	if (ro)
 		env->write = false;

@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_MS     1000 /* wait that long for the other paths when opening, once one is up */
-#define RETRY_MIN_MS 100
-#define RETRY_MAX_MS 5000
-#define STEADY_MS    1000  /* a path that was up for that long is reopened without delay */
-#define REPORT_MS    60000 /* a path that refuses requests is reported once in that time */
-#define LEAF_IO_SIZE 64    /* minimum, as a path of another protocol may be added */
+#define GRACE_MS       1000 /* wait that long for the other paths when opening, once one is up */
+#define RETRY_MIN_MS   100
+#define RETRY_MAX_MS   5000
+#define RETRY_OTHER_MS 500   /* the same, with several paths */
+#define STEADY_MS      1000  /* a path that was up for that long is reopened without delay */
+#define REPORT_MS      60000 /* a path that refuses requests is reported once in that time */
+#define LEAF_IO_SIZE   64    /* minimum, as a path of another protocol may be added */
 
 static double seconds_since(uint64_t ns)
 {
@@ -149,18 +150,19 @@ static void path_start(struct loop_timer *timer)
 		path_end(path, &why);
 }
 
-/* Reopen at once, then after 0.1 s doubling to 5 s, with a jitter of a quarter: many lanes of many
- * hosts lose the same target together. */
+/* Reopen at once, then after 0.1 s doubling to 5 s, or 0.5 s with several paths, with a jitter of a
+ * quarter: many lanes of many hosts lose the same target together. */
 static void path_retry(struct path *path)
 {
 	struct paths *paths = path->paths;
 	uint64_t delay = path->delay_ms * PATHS_MSEC;
+	uint32_t most = paths->count > 1 ? RETRY_OTHER_MS : RETRY_MAX_MS;
 
 	paths->seed = paths->seed * 1103515245u + 12345u;
 	delay = delay / 4 * 3 + delay / 2 * (paths->seed >> 16) / 65536;
 	path->delay_ms = path->delay_ms ? path->delay_ms * 2 : RETRY_MIN_MS;
-	if (path->delay_ms > RETRY_MAX_MS)
-		path->delay_ms = RETRY_MAX_MS;
+	if (path->delay_ms > most)
+		path->delay_ms = most;
 	loop_timer_set(paths->bdev.loop, &path->retry, loop_clock() + delay);
 }
 
@@ -239,7 +241,8 @@ static void path_joins(struct path *path)
 	struct paths *paths = path->paths;
 
 	path->up_ns = loop_clock();
-	path->connection++;
+	if (path->connection++)
+		loop_trace(paths->bdev.loop, "path %s is back", path->uri.spelling);
 	if (path->lost_ns || paths->out_ns)
 		paths_back(paths, path);
 	for (struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
@@ -624,6 +627,8 @@ int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const s
 	paths->unreachable.fire = paths_unreachable;
 	paths->announce.run = paths_announce;
 	err = paths_uris(paths, uri, diag);
+	if (paths->count > 1 && !paths->env.detect_ms)
+		paths->env.detect_ms = BDEV_DETECT_MS;
 	for (unsigned i = 0; i < paths->count; i++) {
 		struct path *path = &paths->path[i];
 

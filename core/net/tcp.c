@@ -305,6 +305,21 @@ uint64_t stream_progress(struct stream *stream)
 	return tcp->socket_closed ? tcp->moved : tcp_progress(tcp->fd.fd, tcp->moved);
 }
 
+void stream_probe(struct stream *stream, uint32_t idle_ms)
+{
+	const struct tcp *tcp = tcp_of(stream);
+
+	if (!tcp->socket_closed)
+		tcp_probe(tcp->fd.fd, idle_ms);
+}
+
+bool stream_is_unanswered(struct stream *stream, uint32_t ms)
+{
+	const struct tcp *tcp = tcp_of(stream);
+
+	return !tcp->socket_closed && tcp_is_unanswered(tcp->fd.fd, ms);
+}
+
 bool stream_peer_closed(struct stream *stream)
 {
 	const struct tcp *tcp = tcp_of(stream);

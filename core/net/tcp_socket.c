@@ -35,6 +35,23 @@ uint64_t tcp_progress(int fd, uint64_t bytes)
 	return bytes + (uint64_t)in - (uint64_t)out;
 }
 
+void tcp_probe(int fd, uint32_t idle_ms)
+{
+	int seconds = idle_ms < 2000 ? 1 : (int)(idle_ms / 1000);
+
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
+}
+
+bool tcp_is_unanswered(int fd, uint32_t ms)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       (info.tcpi_unacked || info.tcpi_probes) && info.tcpi_last_ack_recv >= ms;
+}
+
 bool tcp_peer_closed(int fd)
 {
 	struct pollfd watch = { .fd = fd, .events = POLLRDHUP };

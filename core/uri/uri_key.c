@@ -120,8 +120,8 @@ int uri_refuse_key(
 
 int uri_refuse_disk_keys(const struct uri *uri, struct diag *diag)
 {
-	static const char *const keys[] = { "path", "policy", "preferred", "quiesce", "ro", "part",
-		"offset", "size" };
+	static const char *const keys[] = { "path", "policy", "preferred", "quiesce", "detect",
+		"ro", "part", "offset", "size" };
 	int err = 0;
 
 	for (unsigned i = 0; !err && i < sizeof(keys) / sizeof(*keys); i++)

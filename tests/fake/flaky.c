@@ -535,6 +535,7 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 		};
 	leaf->give_up_ns = loop_clock() + env->timeout_ms * 1000000ull;
 	way->leaf = leaf;
+	way->detect_ms = env->detect_ms;
 	atomic_fetch_add(&way->attempts, 1);
 	loop_timer_set(loop, &leaf->tick, loop_clock() + TICK_NS);
 	*bdev = &leaf->bdev;

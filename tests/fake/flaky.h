@@ -32,6 +32,7 @@ struct flaky_path {
 	uint64_t size;                 /* 0 = the disk's */
 	uint32_t quiesce_ms, delay_us; /* most a request takes; 0 = answered in kick */
 	uint32_t max_write;            /* 0 = 64 KiB */
+	uint32_t detect_ms;            /* of the last attempt to open it */
 	uint16_t lanes;                /* 0 = 64 */
 	uint32_t lane_ms;              /* what a lane takes to open */
 	uint32_t reads_max;            /* a lane fails after this number of reads; 0 = never */

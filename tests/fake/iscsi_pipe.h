@@ -846,6 +846,17 @@ void stream_free(struct stream *stream)
 	free(pipe);
 }
 
+void stream_probe(struct stream *stream, uint32_t idle_ms)
+{
+	(void)stream, (void)idle_ms;
+}
+
+bool stream_is_unanswered(struct stream *stream, uint32_t ms)
+{
+	(void)stream, (void)ms;
+	return false;
+}
+
 /* Only real sockets come from elsewhere or go there. */
 int stream_detach(struct stream *stream)
 {

@@ -26,6 +26,21 @@ Test(iscsi_ini, an_idle_session_is_pinged)
 	down();
 }
 
+Test(iscsi_ini, a_silent_session_ends_within_the_time_to_detect_it)
+{
+	begin();
+	up("/0?detect=2");
+	run_ms(60000);
+	cr_assert_eq(lane->state, LANE_UP);
+	target.script = mute;
+	run_ms(900);
+	cr_assert_eq(lane->state, LANE_UP);
+	run_ms(1600);
+	cr_assert_eq(lane->state, LANE_DOWN);
+	diag_says(&lane->why, DIAG_TIMEOUT, "10.0.0.1:3260", "ping");
+	down();
+}
+
 static uint32_t kept_ping;
 static unsigned kept_pings;
 

@@ -509,19 +509,30 @@ Test(nvme_rdma, no_answer_within_the_time_to_connect)
 	end();
 }
 
-Test(nvme_rdma, no_answer_to_a_keep_alive)
+static void silent_for(const char *keys, uint32_t ms)
 {
+	uint64_t begun;
+
 	begin();
-	cr_assert_eq(attach(""), 0, "%s", why.text);
+	cr_assert_eq(attach(keys), 0, "%s", why.text);
 	mute = true;
 	disk->changed = count_change;
 	settled = 0;
-	for (int seconds = 0; disk->state == BDEV_UP && seconds < 10; seconds++) {
-		volatile int never = 0;
-
-		loop_wait(loop, &never, loop_clock() + SEC);
-	}
+	begun = loop_clock();
+	loop_wait(loop, &settled, begun + 100 * SEC);
 	cr_assert_eq(disk->state, BDEV_DOWN);
 	diag_says(&disk->why, DIAG_TIMEOUT, NULL, "keep-alive");
+	cr_assert_leq(loop_clock() - begun, ms * MSEC);
+	cr_assert_geq(loop_clock() - begun, ms / 2 * MSEC);
 	end();
+}
+
+Test(nvme_rdma, no_answer_to_a_keep_alive)
+{
+	silent_for("", 7500);
+}
+
+Test(nvme_rdma, no_answer_to_a_keep_alive_in_a_time_of_the_uri)
+{
+	silent_for("?detect=1", 1000);
 }

@@ -214,6 +214,21 @@ Test(nvme_tcp, limits_and_identity_come_from_the_controller)
 	end();
 }
 
+Test(nvme_tcp, the_keep_alive_timeout_is_at_least_a_second)
+{
+	static const struct {
+		const char *name;
+		uint32_t kato_ms;
+	} rows[] = { { "t1?detect=0.2", 1000 }, { "t1?detect=20", 20000 } };
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin();
+		cr_assert_eq(attach_to(rows[i].name, true), 0, "%s", why.text);
+		cr_assert_eq(tt.target.hello.kato_ms, rows[i].kato_ms);
+		end();
+	}
+}
+
 Test(nvme_tcp, flush_trim_and_zero)
 {
 	begin();

@@ -250,6 +250,27 @@ Test(srp_ini, the_first_channel_ends_the_disk)
 	down();
 }
 
+static bool silent(
+	struct srp_peer *peer, unsigned number, const struct srp_cmd *cmd, uint32_t len)
+{
+	(void)peer, (void)number, (void)cmd, (void)len;
+	return false;
+}
+
+Test(srp_ini, a_silent_target_is_lost_within_the_time_to_detect_it)
+{
+	volatile int never = 0;
+
+	up("/0?detect=1");
+	loop_wait(loop, &never, loop_clock() + 60 * SEC);
+	cr_assert_eq(disk->state, BDEV_UP);
+	target.script = silent;
+	loop_wait(loop, &never, loop_clock() + 1300 * MSEC);
+	cr_assert_eq(disk->state, BDEV_DOWN);
+	diag_says(&disk->why, DIAG_TIMEOUT, "10.0.0.1:5555", "READ_CAPACITY");
+	down();
+}
+
 Test(srp_ini, a_target_that_opens_nothing)
 {
 	begin();

@@ -73,10 +73,10 @@ struct iscsi_sess {            /* first member of the carrier's session */
 	bool enabled;      /* its full feature phase has begun */
 	bool logging_out;
 	bool ping_outstanding; /* a NOP-Out of ours is unanswered */
-	/* beats without a PDU; beats with a closed window */
-	uint8_t silent_beats, shut_beats;
-	uint8_t aborting; /* commands in flight with an abort */
-	uint32_t aborts;  /* without a response, of commands that have ended, too */
+	uint8_t silent_beats;  /* without a PDU */
+	uint32_t shut_ms;      /* with a closed window */
+	uint8_t aborting;      /* commands in flight with an abort */
+	uint32_t aborts;       /* without a response, of commands that have ended, too */
 	uint32_t cmdsn, max_cmdsn, exp_statsn;
 	struct loop_timer timer, beat; /* timer: of the logout */
 	/* the PDU being received */

@@ -485,6 +485,7 @@ static int open_iser(
 
 const struct scsi_carrier iscsi_iser_carrier = { .sess_size = sizeof(struct iser_sess),
 	.sessions = "sessions",
+	.pings = true,
 	.open = open_iser,
 	.send = iscsi_sess_send,
 	.end = iscsi_sess_end,

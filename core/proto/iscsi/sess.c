@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Beats without a PDU are counted: the second one pings the target, the fourth one declares it
- * dead. */
-#define BEAT_MS       5000
+/* Beats without a PDU are counted, four of them in the time of conf.detect_ms: the second one pings
+ * the target, the fourth one declares it dead. */
+#define DETECT_MS     20000
 #define BEATS_PING    1
 #define BEATS_DEAD    3
-#define BEATS_SHUT    6 /* limit for a closed window while commands wait */
+#define SHUT_MS       30000 /* limit for a closed window while commands wait */
 #define ABORT_MS      10000
 #define ABORT_TURN_MS 100
 #define LOGOUT_MS     1000
@@ -364,28 +364,42 @@ void iscsi_sess_sent(struct iscsi_sess *sess, struct iscsi_slot *slot)
 		sess->base.ev->idle(&sess->base);
 }
 
+static uint32_t beat_ms(const struct iscsi_sess *sess)
+{
+	uint32_t detect_ms = sess->conf->base.detect_ms;
+
+	return (detect_ms ? detect_ms : DETECT_MS) / 4;
+}
+
+static void beat_set(struct iscsi_sess *sess)
+{
+	loop_timer_set(
+		sess->base.loop, &sess->beat, loop_now(sess->base.loop) + beat_ms(sess) * MSEC);
+}
+
 /* Detects a target that vanishes while nothing is in flight, which TCP notices after minutes, and a
  * window that stays closed: waiting commands have no time limit. */
 static void beat(struct loop_timer *timer)
 {
 	struct iscsi_sess *sess = container_of(timer, struct iscsi_sess, beat);
 	bool is_shut = sess->base.inflight.waiting && !sess->base.inflight.used;
+	char seconds[DIAG_SECONDS];
 	struct diag why = { 0 };
 
-	sess->shut_beats = is_shut ? sess->shut_beats + 1 : 0;
+	sess->shut_ms = is_shut ? sess->shut_ms + beat_ms(sess) : 0;
 	if (sess->silent_beats == BEATS_DEAD)
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to a ping in %u s",
-			(BEATS_DEAD - BEATS_PING) * BEAT_MS / 1000);
-	else if (sess->shut_beats == BEATS_SHUT)
-		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "the target takes no command for %u s",
-			BEATS_SHUT * BEAT_MS / 1000);
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no answer to a ping in %s",
+			diag_seconds((BEATS_DEAD - BEATS_PING) * beat_ms(sess), seconds));
+	else if (sess->shut_ms >= SHUT_MS)
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "the target takes no command for %s",
+			diag_seconds(SHUT_MS, seconds));
 	if (why.err) {
 		iscsi_sess_fail(&sess->base, &why);
 		return;
 	}
 	if (sess->silent_beats++ == BEATS_PING && !sess->ping_outstanding && !sess->logging_out)
 		ping(sess);
-	loop_timer_set(sess->base.loop, timer, loop_now(sess->base.loop) + BEAT_MS * MSEC);
+	beat_set(sess);
 }
 
 static void end_session(struct iscsi_sess *sess)
@@ -469,7 +483,7 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 	sess->base.state = SCSI_SESS_UP;
 	fit_window(sess);
 	sess->beat.fire = beat;
-	loop_timer_set(sess->base.loop, &sess->beat, loop_now(sess->base.loop) + BEAT_MS * MSEC);
+	beat_set(sess);
 	sess->base.ev->up(&sess->base);
 	if (sess->base.state == SCSI_SESS_UP && !sess->base.inflight.limit)
 		ping(sess); /* its answer has the window */

@@ -491,6 +491,7 @@ static int open_tcp(
 
 const struct scsi_carrier iscsi_tcp_carrier = { .sess_size = sizeof(struct tcp_sess),
 	.sessions = "sessions",
+	.pings = true,
 	.open = open_tcp,
 	.send = iscsi_sess_send,
 	.end = iscsi_sess_end,

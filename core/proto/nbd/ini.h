@@ -28,7 +28,8 @@ struct nbd_ini_conf {
 	char name[URI_MAX];
 	/* for connecting and handshake, the first time with the name lookup; 0 = none */
 	uint32_t timeout_ms;
-	uint32_t io_ms; /* per request */
+	uint32_t io_ms;     /* per request */
+	uint32_t detect_ms; /* a silent server is lost; 0: TCP's own limits */
 	uint16_t depth, links;
 };
 int nbd_ini_conf_init(struct nbd_ini_conf *, struct uri *, const struct bdev_env *, struct diag *);
@@ -49,6 +50,7 @@ struct nbd_ini_link {
 	} bye;
 	struct loop_timer timer;
 	uint64_t deadline_ns;
+	uint8_t silent_beats;
 	bool up, sending, closing;
 	struct diag why;
 	struct cutter cutter;

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define IO_MS 30000
-#define LINKS 16
-#define DEPTH 64
+#define IO_MS         30000
+#define DETECT_MIN_MS 1000 /* a peer may delay its acknowledgements */
+#define LINKS         16
+#define DEPTH         64
 
 static int no_tls(const struct uri *uri, struct diag *diag)
 {
@@ -71,9 +72,11 @@ int nbd_ini_conf_init(
 	uint32_t links = LINKS, depth = DEPTH;
 	int err;
 
-	*conf = (struct nbd_ini_conf){
-		.timeout_ms = env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms, .io_ms = IO_MS
-	};
+	*conf = (struct nbd_ini_conf){ .timeout_ms =
+					       env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms,
+		.io_ms = IO_MS,
+		.detect_ms = env->detect_ms && env->detect_ms < DETECT_MIN_MS ? DETECT_MIN_MS
+									      : env->detect_ms };
 	if (!strncmp(uri->scheme, "nbds", 4))
 		return no_tls(uri, diag);
 	err = tls_keys(uri, diag);

@@ -4,6 +4,8 @@
 #include "ini.h"
 #include <errno.h>
 
+#define BEATS_DEAD 5
+
 int nbd_ini_link_fail(struct nbd_ini_link *link, enum diag_code code, int err, const char *text)
 {
 	struct diag why = { 0 };
@@ -91,6 +93,37 @@ static void stream_sent(struct stream *stream, struct stream_out *out)
 		link->ev->sent(link, out);
 }
 
+static void beat_set(struct nbd_ini_link *link)
+{
+	loop_timer_set(
+		link->loop, &link->timer, loop_clock() + link->conf->detect_ms * MSEC / BEATS_DEAD);
+}
+
+/* NBD has no keep-alive: ask TCP whether the server's host is still there. What is unanswered at
+ * the first silent beat may just have been sent. */
+static void beat(struct loop_timer *timer)
+{
+	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
+
+	if (!stream_is_unanswered(link->stream, link->conf->detect_ms / BEATS_DEAD))
+		link->silent_beats = 0;
+	else if (++link->silent_beats == BEATS_DEAD) {
+		nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT, "the server's host is silent");
+		return;
+	}
+	beat_set(link);
+}
+
+static void begin_transmission(struct nbd_ini_link *link)
+{
+	link->up = true;
+	if (!link->conf->detect_ms)
+		return;
+	link->timer.fire = beat;
+	stream_probe(link->stream, link->conf->detect_ms / 2);
+	beat_set(link);
+}
+
 static void handshake_done(struct nbd_ini_link *link, bool more)
 {
 	loop_timer_del(link->loop, &link->timer);
@@ -104,7 +137,8 @@ static void handshake_done(struct nbd_ini_link *link, bool more)
 			link, DIAG_PROTOCOL, EPROTO, "unexpected data after the handshake");
 		return;
 	}
-	link->up = !link->handshake.listed;
+	if (!link->handshake.listed)
+		begin_transmission(link);
 	link->cutter.ev = link->ev->replies;
 	cutter_stop(&link->cutter);
 	link->ev->up(link);
@@ -209,18 +243,21 @@ int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop,
 
 	init(link, loop, conf, ev);
 	link->handshake.step = INI_DONE;
-	link->up = true;
 	link->cutter.ev = ev->replies;
 	err = stream_accept(&link->stream, loop, fd, &conf->dst, &events, link, diag);
 	if (err)
 		link->stream = NULL;
+	else
+		begin_transmission(link);
 	return err;
 }
 
 int nbd_ini_link_detach(struct nbd_ini_link *link)
 {
-	int fd = stream_detach(link->stream);
+	int fd;
 
+	loop_timer_del(link->loop, &link->timer);
+	fd = stream_detach(link->stream);
 	link->stream = NULL;
 	return fd;
 }

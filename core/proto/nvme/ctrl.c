@@ -152,7 +152,13 @@ uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *ctrl)
 	return ctrl->id.mdts && shift < 20 ? 1u << shift : most;
 }
 
-/* Send a keep-alive half the timeout after the last one was answered. */
+/* From the answer to a keep-alive to the next one. A controller that then stays silent until
+ * conf.detect_ms have passed is lost. */
+static uint32_t beat_ms(const struct nvme_conf *conf)
+{
+	return (conf->kato_ms < conf->detect_ms ? conf->kato_ms : conf->detect_ms) / 2;
+}
+
 static void beat_fired(struct loop_timer *timer)
 {
 	struct nvme_ctrl *ctrl = container_of(timer, struct nvme_ctrl, beat);
@@ -161,7 +167,8 @@ static void beat_fired(struct loop_timer *timer)
 	if (!ctrl->keeping && ctrl->qp.state == QP_UP) {
 		ctrl->keeping = true;
 		command(ctrl, &ctrl->keep, &sqe, 0,
-			loop_now(ctrl->loop) + ctrl->conf.kato_ms * MSEC);
+			loop_now(ctrl->loop) +
+				(ctrl->conf.detect_ms - beat_ms(&ctrl->conf)) * MSEC);
 	}
 }
 
@@ -169,7 +176,7 @@ static void beat_set(struct nvme_ctrl *ctrl)
 {
 	if (ctrl->conf.kato_ms)
 		loop_timer_set(ctrl->loop, &ctrl->beat,
-			loop_now(ctrl->loop) + ctrl->conf.kato_ms / 2 * MSEC);
+			loop_now(ctrl->loop) + beat_ms(&ctrl->conf) * MSEC);
 }
 
 static void keep_alive_done(struct nvme_req *req, const struct nvme_cqe *cqe)

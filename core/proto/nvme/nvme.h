@@ -13,6 +13,7 @@
 #define NVME_ADMIN_MS    10000
 #define NVME_IO_MS       30000
 #define NVME_KATO_MS     5000
+#define NVME_DETECT_MS   7500
 
 struct nvme_carrier;
 
@@ -30,6 +31,7 @@ struct nvme_conf {
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 	uint8_t hostid[16];
 	uint32_t kato_ms;
+	uint32_t detect_ms;  /* a controller that is silent for this time is lost */
 	uint32_t timeout_ms; /* for connecting, including the name lookup; 0 = none */
 };
 /* Read host, addresses, identity and carrier keys of a URI; the caller handles its path and other

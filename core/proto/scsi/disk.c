@@ -9,9 +9,9 @@
 #define IO_MS    30000
 #define SESSIONS 16
 /* Read the disk's size periodically, to detect a dead target and a resized disk: not every
- * transport has a keep-alive. */
-#define BEAT_MS   5000
-#define ANSWER_MS 10000
+ * transport has a keep-alive. A third of this time passes before the next question, the rest is the
+ * limit for its answer. */
+#define DETECT_MS 15000
 /* A target may execute commands of a lost session later, and does not report for how long: allow
  * this time. */
 #define QUIESCE_MS 5000
@@ -20,6 +20,13 @@ static void changed(struct scsi_disk *disk)
 {
 	if (disk->bdev.changed)
 		disk->bdev.changed(&disk->bdev);
+}
+
+static uint64_t detect_ns(const struct scsi_disk *disk)
+{
+	bool own = disk->conf->detect_ms && !disk->carrier->pings;
+
+	return (own ? disk->conf->detect_ms : DETECT_MS) * MSEC;
 }
 
 static void beat_set(struct scsi_disk *disk, uint64_t at_ns)
@@ -39,7 +46,7 @@ static void beat_fired(struct loop_timer *timer)
 		disk->carrier->fail(disk->sess, &why);
 		return;
 	}
-	beat_set(disk, loop_now(disk->bdev.loop) + BEAT_MS * MSEC);
+	beat_set(disk, loop_now(disk->bdev.loop) + detect_ns(disk) / 3);
 	scsi_ini_poll(&disk->scsi);
 }
 
@@ -51,7 +58,7 @@ static void send_pending(struct scsi_sess *sess)
 
 	if (!disk->pending || sess->state != SCSI_SESS_UP)
 		return;
-	slot = inflight_take(&sess->inflight, disk, loop_now(sess->loop) + ANSWER_MS * MSEC);
+	slot = inflight_take(&sess->inflight, disk, loop_now(sess->loop) + detect_ns(disk) / 3 * 2);
 	if (!slot)
 		return;
 	disk->pending = false;
@@ -84,7 +91,7 @@ static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
 		return;
 	}
 	if (opening) {
-		beat_set(disk, loop_now(disk->bdev.loop) + BEAT_MS * MSEC);
+		beat_set(disk, loop_now(disk->bdev.loop) + detect_ns(disk) / 3);
 		lim->lanes = disk->conf->queues;
 		lim->depth = disk->conf->depth;
 		lim->quiesce_ms = QUIESCE_MS;
@@ -303,6 +310,7 @@ int scsi_disk_read(struct scsi_disk *disk, struct uri *uri, const struct bdev_en
 	if (conf->timeout_ms == BDEV_NEVER)
 		conf->timeout_ms = 0;
 	conf->io_ms = IO_MS;
+	conf->detect_ms = env->detect_ms;
 	conf->port = uri->port ? uri->port : port;
 	snprintf(conf->host, sizeof(conf->host), "%s", uri->host);
 	known = addr_known(&conf->dst, uri->host, conf->port, diag);

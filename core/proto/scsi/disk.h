@@ -37,6 +37,7 @@ struct scsi_conf {
 	uint8_t tos;
 	uint16_t depth, queues;     /* commands of a session; sessions with I/O */
 	uint32_t timeout_ms, io_ms; /* to open a session, 0: no limit; of one command */
+	uint32_t detect_ms;         /* a silent target is lost; 0: the defaults */
 };
 
 struct scsi_data { /* of one command */
@@ -94,6 +95,7 @@ struct scsi_sess { /* first member of the transport's session */
 struct scsi_carrier {
 	size_t sess_size;
 	const char *sessions; /* what users call its sessions, in the plural */
+	bool pings;           /* detects a silent target by itself */
 	/* Start connecting to conf->dst; up() or down() follows. ev, loop and user are set, the
 	 * rest is zero. conf outlives the session. number: 0 for the first session of the disk,
 	 * below SCSI_SESSIONS. */

@@ -45,6 +45,46 @@ Test(paths_policy, failover_takes_the_order_of_the_uri)
 	rig_fini(&rig);
 }
 
+/* 0 is the protocol's own time. */
+Test(paths_policy, silence_is_shorter_with_several_paths)
+{
+	static const struct {
+		const char *uri;
+		uint32_t a_ms, b_ms;
+	} rows[] = {
+		{ "flaky://a/", 0, 0 },
+		{ "flaky://a/?detect=3", 3000, 0 },
+		{ "flaky://a/?path=b", BDEV_DETECT_MS, BDEV_DETECT_MS },
+		{ "flaky://a/?path=b&detect=0.3", 300, 300 },
+		{ "flaky://a/?path=flaky://b/?detect=2.5", BDEV_DETECT_MS, 2500 },
+	};
+	struct rig rig;
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rig_init(&rig);
+		rig_open(&rig, rows[i].uri);
+		cr_assert_eq(rig.way[0].detect_ms, rows[i].a_ms, "%s", rows[i].uri);
+		cr_assert_eq(rig.way[1].detect_ms, rows[i].b_ms, "%s", rows[i].uri);
+		rig_fini(&rig);
+	}
+}
+
+Test(paths_policy, a_lost_path_is_tried_twice_a_second_beside_another)
+{
+	struct rig rig;
+	unsigned before;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b");
+	atomic_store(&rig.way[0].refuse, 1000000);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 5000);
+	before = atomic_load(&rig.way[0].attempts);
+	rig_turn_for(&rig, 10000);
+	cr_assert_geq(atomic_load(&rig.way[0].attempts) - before, 10000 / 625);
+	rig_fini(&rig);
+}
+
 Test(paths_policy, preferred_is_taken_first_and_returned_to)
 {
 	struct rig rig;

@@ -56,6 +56,17 @@ int stream_detach(struct stream *stream)
 	(void)stream;
 	return -1;
 }
+void stream_probe(struct stream *stream, uint32_t idle_ms)
+{
+	(void)stream, (void)idle_ms;
+}
+
+bool stream_is_unanswered(struct stream *stream, uint32_t ms)
+{
+	(void)stream, (void)ms;
+	return false;
+}
+
 void stream_close(struct stream *stream)
 {
 	(void)stream;
