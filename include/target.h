@@ -238,10 +238,11 @@ struct target_conn { /* first member of the protocol's, which is the first of th
 	struct target_conn *next, **link; /* in worker->conns */
 	uint8_t state;
 	bool opened, released;
-	uint8_t *cmds; /* array; carrier->cmd_size bytes each */
+	uint8_t *cmds; /* array; carrier->cmd_size bytes each, zeroed until first used */
 	uint8_t *lower;
-	unsigned slots, used; /* commands: size of the array, outstanding */
-	unsigned most;        /* limit of outstanding commands */
+	/* commands: size of the array, those from its start that were ever used, outstanding */
+	unsigned slots, prepared, used;
+	unsigned most; /* limit of outstanding commands, at most all slots */
 	struct target_cmd *free;
 	struct target_conn_quota *quota; /* array of target->stores */
 	struct target_quota *host_quota; /* array of target->stores, with quota_per_conn */
@@ -369,7 +370,7 @@ static inline unsigned target_cmd_index(const struct target_cmd *cmd)
 }
 static inline bool target_conn_can_alloc(const struct target_conn *conn)
 {
-	return conn->free && conn->used < conn->most;
+	return conn->used < conn->most;
 }
 /* Get a free command, in state RECEIVING. NULL: the limit is reached. */
 struct target_cmd *target_cmd_alloc(struct target_conn *);

@@ -2,17 +2,36 @@
 /* Execute a command in pieces of one data buffer, see enum target_cmd_state, and submit its
  * requests to the disk. */
 #include "frame.h"
+#include "target_rdma.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Prepare the next command that was never used, so that those which the peer never needs take no
+ * memory. */
+static struct target_cmd *prepare_cmd(struct target_conn *conn)
+{
+	unsigned i = conn->prepared++;
+	struct target_cmd *cmd = target_cmd_at(conn, i);
+
+	cmd->conn = conn;
+	cmd->split.io.lower = conn->lower + i * target_conn_io_size(conn);
+	cmd->split.io.own = &cmd->orphan;
+	if (conn->rdma.cmds)
+		cmd->rdma = &conn->rdma.cmds[i];
+	return cmd;
+}
+
 struct target_cmd *target_cmd_alloc(struct target_conn *conn)
 {
-	struct target_cmd *cmd = target_conn_can_alloc(conn) ? conn->free : NULL;
+	struct target_cmd *cmd = conn->free;
 
-	if (!cmd)
+	if (!target_conn_can_alloc(conn))
 		return NULL;
-	conn->free = cmd->next;
+	if (cmd)
+		conn->free = cmd->next;
+	else
+		cmd = prepare_cmd(conn);
 	conn->used++;
 	cmd->state = TARGET_CMD_RECEIVING;
 	cmd->flags = 0;

@@ -8,10 +8,10 @@
 
 int target_conn_alloc_cmds(struct target_conn *conn, unsigned slots, struct diag *diag)
 {
-	uint32_t io_size = (conn->target->io_size + 7) & ~7u;
+	size_t io_size = target_conn_io_size(conn);
 
 	conn->cmds = calloc(slots, conn->carrier->cmd_size);
-	conn->lower = calloc(slots, io_size ? io_size : 8);
+	conn->lower = calloc(slots, io_size);
 	conn->quota = calloc(conn->target->stores, sizeof(*conn->quota));
 	if (conn->target->proto->quota_per_conn)
 		conn->host_quota = calloc(conn->target->stores, sizeof(*conn->host_quota));
@@ -27,16 +27,7 @@ int target_conn_alloc_cmds(struct target_conn *conn, unsigned slots, struct diag
 		return diag_sys(diag, ENOMEM, "a connection of %u commands", slots);
 	}
 	conn->slots = slots;
-	conn->most = TARGET_EARLY_COMMANDS;
-	for (unsigned i = slots; i--;) {
-		struct target_cmd *cmd = target_cmd_at(conn, i);
-
-		cmd->conn = conn;
-		cmd->split.io.lower = conn->lower + (size_t)i * io_size;
-		cmd->split.io.own = &cmd->orphan;
-		cmd->next = conn->free;
-		conn->free = cmd;
-	}
+	conn->most = slots < TARGET_EARLY_COMMANDS ? slots : TARGET_EARLY_COMMANDS;
 	return 0;
 }
 
@@ -131,7 +122,7 @@ void target_cmd_stop(struct target_cmd *cmd)
 /* The connection ends. */
 static void cut_short(struct target_conn *conn)
 {
-	for (unsigned i = 0; i < conn->slots; i++)
+	for (unsigned i = 0; i < conn->prepared; i++)
 		abandon(target_cmd_at(conn, i), BDEV_CLIENT);
 }
 
@@ -233,7 +224,7 @@ void target_conn_live(struct target_conn *conn, unsigned most)
 /* Return whether the peer expects the reply to a command that is being executed. */
 static bool working(const struct target_conn *conn)
 {
-	for (unsigned i = 0; i < conn->slots; i++) {
+	for (unsigned i = 0; i < conn->prepared; i++) {
 		uint8_t state = target_cmd_at(conn, i)->state;
 
 		if (state != TARGET_CMD_FREE && state != TARGET_CMD_RECEIVING &&
@@ -294,7 +285,7 @@ static void turn(struct loop_work *work)
 /* Cancel requests that the disk only holds. */
 static void cancel_all(struct target_conn *conn)
 {
-	for (unsigned i = 0; i < conn->slots; i++) {
+	for (unsigned i = 0; i < conn->prepared; i++) {
 		struct target_cmd *cmd = target_cmd_at(conn, i);
 
 		if (cmd->state == TARGET_CMD_WORK && cmd->split.lane)
@@ -311,7 +302,7 @@ void target_conn_down(struct target_conn *conn)
 	if (proto->down)
 		proto->down(conn);
 	cancel_all(conn);
-	for (unsigned i = 0; i < conn->slots; i++) {
+	for (unsigned i = 0; i < conn->prepared; i++) {
 		struct target_cmd *cmd = target_cmd_at(conn, i);
 
 		if (cmd->state != TARGET_CMD_FREE && cmd->state != TARGET_CMD_WORK)
@@ -329,7 +320,7 @@ void target_conn_fence(struct target_conn *conn)
 	if (conn->opened && !target_conn_is_closing(conn) && carrier->hung_up &&
 		carrier->hung_up(conn))
 		target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED, "the host disconnected");
-	for (unsigned i = 0; i < conn->slots; i++) {
+	for (unsigned i = 0; i < conn->prepared; i++) {
 		struct target_cmd *cmd = target_cmd_at(conn, i);
 		bool work = cmd->state == TARGET_CMD_WORK || cmd->state == TARGET_CMD_WAIT_BUFFER;
 
@@ -343,7 +334,7 @@ void target_conn_fence(struct target_conn *conn)
 
 void target_conn_abort_replies(struct target_conn *conn)
 {
-	for (unsigned i = 0; i < conn->slots; i++)
+	for (unsigned i = 0; i < conn->prepared; i++)
 		if (target_cmd_at(conn, i)->state == TARGET_CMD_WORK)
 			return;
 	target_conn_fail(conn, DIAG_CLOSED, ECONNABORTED,

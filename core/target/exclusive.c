@@ -54,7 +54,7 @@ static bool find_changes(const struct target_fence *fence, const struct target_c
 {
 	const struct target_cmd *cmd = container_of(fence, struct exclusive, fence)->cmd;
 
-	for (unsigned i = 0; i < conn->slots; i++) {
+	for (unsigned i = 0; i < conn->prepared; i++) {
 		struct target_cmd *other = target_cmd_at(conn, i);
 		const struct io *io = &other->split.io;
 

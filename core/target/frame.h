@@ -16,6 +16,11 @@ void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),
  * disconnected. */
 void target_conn_fence(struct target_conn *);
 
+/* Return the bytes of conn->lower for each command. */
+static inline size_t target_conn_io_size(const struct target_conn *conn)
+{
+	return conn->target->io_size ? (conn->target->io_size + 7u) & ~7u : 8;
+}
 /* Return bdev_orphan.client for its requests. NULL: unknown, as a client without a name may
  * reconnect from any address. */
 static inline const void *target_conn_client(const struct target_conn *conn)

@@ -75,7 +75,6 @@ int target_rdma_alloc(struct target_conn *conn, unsigned slots, struct diag *dia
 			.reply.nsge = 1,
 			.seg = &cmd->one,
 			.segs = 1 };
-		cmd->cmd->rdma = cmd;
 	}
 	return 0;
 }

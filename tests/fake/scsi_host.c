@@ -115,7 +115,7 @@ static void turn(struct loop_work *work)
 {
 	struct host_conn *c = container_of(work, struct host_conn, turn);
 
-	for (unsigned i = 0; i < c->conn.slots && !target_conn_is_closing(&c->conn); i++) {
+	for (unsigned i = 0; i < c->conn.prepared && !target_conn_is_closing(&c->conn); i++) {
 		struct host_cmd *cmd = cmd_of(target_cmd_at(&c->conn, i));
 
 		c->moved++;

@@ -244,7 +244,7 @@ static void data_begins(struct toy_conn *toy)
 {
 	unsigned tag = get_be16(toy->frame.tag);
 
-	for (unsigned i = 0; i < toy->conn.slots && !toy->filling; i++) {
+	for (unsigned i = 0; i < toy->conn.prepared && !toy->filling; i++) {
 		struct toy_cmd *tcmd = toy_cmd_of(target_cmd_at(&toy->conn, i));
 
 		if (tcmd->cmd.state == TARGET_CMD_PULL && !tcmd->granting &&

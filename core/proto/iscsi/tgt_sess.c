@@ -171,7 +171,7 @@ static unsigned count_immediate(const struct iscsi_tgt_conn *conn)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < conn->base.slots; i++) {
+	for (unsigned i = 0; i < conn->base.prepared; i++) {
 		struct target_cmd *base = target_cmd_at(&conn->base, i);
 
 		count += base->state != TARGET_CMD_FREE && cmd_of(base)->immediate_cmd;

@@ -177,7 +177,7 @@ static void finish_immediate_pulls(struct loop_work *work)
 {
 	struct target_conn *conn = &container_of(work, struct tcp, pull_work)->conn.base;
 
-	for (unsigned i = 0; i < conn->slots && !target_conn_is_closing(conn); i++) {
+	for (unsigned i = 0; i < conn->prepared && !target_conn_is_closing(conn); i++) {
 		struct tcp_cmd *cmd = cmd_of(target_cmd_at(conn, i));
 
 		if (cmd->piece_unsolicited && cmd->cmd.scsi.base.state == TARGET_CMD_PULL) {
@@ -190,7 +190,7 @@ static void finish_immediate_pulls(struct loop_work *work)
 /* Find the command that expects unsolicited Data-Out. */
 static struct tcp_cmd *find_unsolicited(struct target_conn *conn, uint32_t itt)
 {
-	for (unsigned i = 0; i < conn->slots; i++) {
+	for (unsigned i = 0; i < conn->prepared; i++) {
 		struct tcp_cmd *cmd = cmd_of(target_cmd_at(conn, i));
 		uint8_t state = cmd->cmd.scsi.base.state;
 
@@ -320,7 +320,7 @@ static uint8_t *find_unsolicited_buf(struct iscsi_tgt_conn *conn, struct tcp_cmd
 		most = conn->first_burst;
 	if (most <= ISCSI_TGT_FIRST_BURST)
 		return pool_buf(conn->base.pool, i).p;
-	for (i = 0; i < conn->base.slots; i++) {
+	for (i = 0; i < conn->base.prepared; i++) {
 		const struct tcp_cmd *other = cmd_of(target_cmd_at(&conn->base, i));
 
 		if (other->cmd.scsi.base.state != TARGET_CMD_FREE)

@@ -328,7 +328,8 @@ static void begin(struct nbd_srv_conn *c, const struct nbd_request *wire)
 /* Assign the current request to commands; true: continue with the stream. */
 static bool give_pieces(struct nbd_srv_conn *c)
 {
-	while (c->cur && !c->writing && c->conn.free && !target_conn_is_closing(&c->conn))
+	while (c->cur && !c->writing && target_conn_can_alloc(&c->conn) &&
+		!target_conn_is_closing(&c->conn))
 		give_piece(c);
 	return c->writing ? c->cutter.rest : !c->cur;
 }
@@ -338,7 +339,8 @@ static int part(struct cutter *cutter, const uint8_t *p, uint32_t have)
 	struct nbd_srv_conn *c = container_of(cutter, struct nbd_srv_conn, cutter);
 	const struct nbd_request *wire = (const struct nbd_request *)(const void *)p;
 
-	if (!c->ready || c->cur || c->writing || !c->conn.free || target_conn_is_closing(&c->conn))
+	if (!c->ready || c->cur || c->writing || !target_conn_can_alloc(&c->conn) ||
+		target_conn_is_closing(&c->conn))
 		return CUTTER_STOP;
 	if (have < sizeof(*wire))
 		return 0;

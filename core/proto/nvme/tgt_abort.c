@@ -30,7 +30,8 @@ static void find_command(struct loop_msg *msg)
 	struct nvme_tgt_abort *abort = container_of(msg, struct nvme_tgt_abort, hop);
 	struct nvme_tgt_queue *queue = abort->queue;
 
-	for (unsigned i = 0; !queue->base.released && i < queue->base.slots && !abort->dropped; i++)
+	for (unsigned i = 0; !queue->base.released && i < queue->base.prepared && !abort->dropped;
+		i++)
 		if (get_le16(nvme_tgt_cmd_at(queue, i)->sqe.cid) == named(abort) >> 16)
 			abort->dropped = nvme_tgt_cmd_abort(nvme_tgt_cmd_at(queue, i));
 	send_back(abort);

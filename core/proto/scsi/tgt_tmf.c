@@ -82,7 +82,7 @@ static unsigned abort_all(
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < nexus->conn->slots; i++) {
+	for (unsigned i = 0; i < nexus->conn->prepared; i++) {
 		struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
 		uint8_t state = cmd->base.state;
 
@@ -106,7 +106,7 @@ static unsigned abort_all(
 /* Return true while the nexus has aborted commands that have not ended. */
 static bool has_aborting(const struct scsi_nexus *nexus)
 {
-	for (unsigned i = 0; i < nexus->conn->slots; i++) {
+	for (unsigned i = 0; i < nexus->conn->prepared; i++) {
 		const struct scsi_cmd *cmd = scsi_cmd_of(target_cmd_at(nexus->conn, i));
 		uint8_t state = cmd->base.state;
 

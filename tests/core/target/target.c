@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define MSEC 1000000ull
+#define MSEC  1000000ull
+#define SLOTS 100
 
 struct conn {
 	struct target_conn conn; /* first */
@@ -162,6 +163,62 @@ Test(target, evicted_without_a_farewell)
 	end();
 	cr_assert_eq(resets, 1);
 	cr_assert_eq(closes, 0);
+}
+
+static bool is_untouched(const struct target_conn *conn, unsigned first)
+{
+	const uint8_t *p = (const uint8_t *)target_cmd_at(conn, first), *end = conn->cmds;
+
+	for (end += conn->slots * sizeof(struct target_cmd); p < end && !*p; p++)
+		;
+	return p == end;
+}
+
+static int use_some(struct target_conn *conn, struct diag *diag)
+{
+	struct target_cmd *cmd[TARGET_EARLY_COMMANDS];
+	int err = target_conn_alloc_cmds(conn, SLOTS, diag);
+
+	cr_assert_eq(err, 0);
+	cr_assert(is_untouched(conn, 0));
+	for (unsigned i = 0; i < TARGET_EARLY_COMMANDS; i++) {
+		cmd[i] = target_cmd_alloc(conn);
+		cr_assert_eq(cmd[i], target_cmd_at(conn, i));
+		cr_assert_eq(cmd[i]->conn, conn);
+		cr_assert_eq((uint8_t *)cmd[i]->split.io.lower, conn->lower + (size_t)i * 8);
+		cr_assert(is_untouched(conn, i + 1));
+	}
+	cr_assert_null(target_cmd_alloc(conn), "the limit before the handshake");
+	target_cmd_drop(cmd[2]);
+	cr_assert_eq(target_cmd_alloc(conn), cmd[2]);
+	for (unsigned i = 0; i < TARGET_EARLY_COMMANDS; i++)
+		target_cmd_drop(cmd[i]);
+	return 0;
+}
+
+static void close_unused(struct target_conn *conn)
+{
+	cr_assert(is_untouched(conn, TARGET_EARLY_COMMANDS));
+	close_conn(conn);
+}
+
+/* So an idle connection takes little memory, whatever depth it has agreed on. */
+Test(target, touches_no_command_before_its_first_use)
+{
+	static const struct target_carrier carrier = { .name = "test",
+		.cmd_size = sizeof(struct target_cmd),
+		.open = use_some,
+		.hung_up = hung_up,
+		.close = close_unused,
+		.free = free_nothing };
+	struct target_fence fence = { .match = is_old, .done = fence_back };
+
+	begin(&carrier);
+	fence.home = loop;
+	target_fence(&target, &fence);
+	cr_assert(loop_wait(loop, &fenced, loop_clock() + 1000 * MSEC));
+	cr_assert_eq(closes, 1);
+	end();
 }
 
 /* What its peer sent before it left is not carried out behind what the host does next. */
