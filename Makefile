@@ -115,6 +115,7 @@ $(F)/flags.fuzz: FORCE
 $(B)/bench/floor: $(B)/obj/tests/bench/floor.o
 $(B)/bench/startup: $(B)/obj/tests/bench/startup.o
 $(B)/bench/nbd-load: $(B)/obj/tests/bench/nbd_load.o
+$(B)/bench/hosts $(B)/bench/chart: $(B)/bench/%: $(B)/obj/tests/bench/%.o $(CORE:%.c=$(B)/obj/%.o)
 $(BENCH_BIN):
 	@mkdir -p $(@D)
 	$(call run,LD,$@)$(SHIP_CC) $(SHIP_LD) -o $@ $(filter %.o,$^) -Wl,--start-group $(SYS)/lib/*.a -Wl,--end-group
