@@ -140,6 +140,8 @@ struct attach_luns { /* zeroed, then set before connect ends (core/attach/attach
 	unsigned host;
 	uint64_t lun; /* SCSI_LUN_ALL, or the only one to wait for */
 	bool scanned; /* expect no more LUNs; otherwise wait until the list settles */
+	/* to detach: the hosts that are detached together; count 0: this one alone */
+	struct scsi_hosts together;
 
 	struct scsi_lun *list; /* filled in; attach_luns_free() */
 	unsigned count;

@@ -33,6 +33,9 @@ struct attach_srp {
 	struct srp_tmo tmo; /* for a new connection */
 	bool tmo_given;     /* for an existing connection, too */
 	bool exclusive;     /* fail with -EALREADY if the connection exists */
+	/* of several paths by RDMA/CM to this target, whose addresses the kernel does not report:
+	 * the nth of its connections is this one's */
+	unsigned nth;
 	/* for owners that retry: fail with -EAGAIN while an old connection is being removed, and do
 	 * not undo a login that completes after its limit */
 	bool no_removal_wait;
@@ -74,6 +77,7 @@ struct srp_target { /* zeroed, then set by the owner: word, timeout_ms; must not
 	struct srp_params params;
 	struct uri uri;
 	char host[SRP_VALUE]; /* of dest, if it is a name */
+	char name[40];        /* "IOC_GUID/ID_EXT", of attach_srp_add_paths() */
 	const char *word;     /* the operand; NULL: options only */
 	const char *on_loss;  /* of the URI */
 	uint32_t timeout_ms;  /* overridden by the URI */
@@ -88,6 +92,14 @@ void srp_target_keys(const char *uri, struct uri_key_names *); /* .keys of an ap
 /* Set all that a connection needs. Errors: in srp.attach.why, with the target as object. */
 int srp_target_prepare(struct srp_target *, int root, const struct srp_options *);
 void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the diag's object */
+/* Of prepared targets: if an earlier one is the same target port to this initiator, set
+ * initiator_ext, so that they are two paths, as srp_daemon -n does. */
+void srp_targets_separate(struct srp_target *const *, unsigned count);
+/* Whether they are one I/O controller and service. */
+bool srp_target_same(const struct srp_target *, const struct srp_target *);
+/* Add the disks of a connection, which must not change until the end. -ENOMEM. */
+struct multipath;
+int attach_srp_add_paths(struct multipath *, struct srp_target *, struct diag *);
 /* For a dry run: choose the local port and find the connection of a target. local: dev "" if no
  * port can be used, for the reason no_port; others: further ports. Return 1 if it is connected, as
  * *there, 0 if not, or -errno. */

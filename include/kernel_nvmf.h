@@ -157,6 +157,7 @@ struct nvmf_disk {
 	uint64_t size;        /* bytes */
 	char wwid[140]; /* "uuid.…", "eui.…": the link of udev is /dev/disk/by-id/nvme-WWID */
 	unsigned major, minor;
+	bool joined; /* set by the caller: a multipath device is printed instead */
 };
 #define NVMF_DISKS 1024
 /* List the disks of a controller by NSID. The caller frees the list. */
@@ -166,10 +167,14 @@ int kernel_nvmf_disks(
  * 5.1.13.2.2). Returns their number or -errno. May block. Not thread-safe. */
 int kernel_nvmf_active(int root, const char *ctrl, uint32_t *nsid, unsigned max);
 
-/* List users of the disks that only these controllers reach: mounts, swap, dm, md, processes; "" =
- * none. *listed is set before it opens the disks, which may block. */
+/* List users of the disks that only these controllers reach, or of maps of dm-multipath over these
+ * disks: mounts, swap, dm, md, processes; "" = none. *listed is set before it opens the disks,
+ * which may block. */
 void kernel_nvmf_users(
 	int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len, bool *listed);
+/* Remove the maps of dm-multipath over disks that only these controllers reach. force: not those in
+ * use, but let their pending I/O fail. -EBUSY: one is in use. May block. */
+int kernel_nvmf_flush(int root, const struct nvmf_ctrl *, unsigned count, bool force);
 /* Whether the root file system is on one of its disks, through any layers. */
 bool kernel_nvmf_has_root(int root, const char *ctrl);
 /* Whether the controller still exists: the kernel reuses the name of a removed one. */
@@ -191,6 +196,13 @@ void kernel_nvmf_nodes_drop(int root, const char *ctrl, const struct nvmf_nodes 
 /* Find the controllers of "nvme0", "/dev/nvme0n1", "nvme0c1n1" or a link to one of them. Returns
  * their number, at most max; -ENOENT: none. */
 int kernel_nvmf_of_device(int root, const char *device, char ctrl[][16], unsigned max);
+
+/* ---- The driver's own multipath. */
+
+bool kernel_nvmf_multipath(int root); /* nvme_core.multipath is on */
+/* Set how the subsystem of a controller chooses a path: "numa", "round-robin", "queue-depth".
+ * -ENOTSUP: the kernel does not know it. */
+int kernel_nvmf_set_policy(int root, const char *ctrl, const char *policy, struct diag *);
 
 /* A configured connection; values are texts. */
 struct nvmf_entry {

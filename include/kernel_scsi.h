@@ -18,6 +18,7 @@ struct scsi_lun {
 	uint64_t size;  /* bytes */
 	uint32_t block; /* bytes */
 	bool ro;
+	bool joined; /* set by the caller: a multipath device is printed instead */
 };
 bool kernel_scsi_loaded(int root);              /* sd_mod is loaded or built in */
 int kernel_scsi_ready(int root, struct diag *); /* load the driver of disks, sd_mod */
@@ -28,8 +29,16 @@ int kernel_scsi_scan(int root, unsigned host);
 int kernel_scsi_luns(int root, unsigned host, struct scsi_lun **, unsigned *count, struct diag *);
 /* Print the name of udev's link, "/dev/disk/by-id/wwn-0x6001…"; "": unknown. */
 void kernel_scsi_by_id(const struct scsi_lun *, char text[200]);
-/* List users of this host's disks: "sda: mounted on /mnt; sdb: swap"; "": unused. */
-void kernel_scsi_users(int root, unsigned host, char *text, size_t len);
+struct scsi_hosts { /* hosts that end together; this one is always among them */
+	const unsigned *host;
+	unsigned count;
+};
+/* List users of this host's disks: "sda: mounted on /mnt; sdb: swap"; "": unused. Of a multipath
+ * map over disks of these hosts alone, list the users, unless a host stays that is used. */
+void kernel_scsi_users(int root, unsigned host, const struct scsi_hosts *, char *text, size_t len);
+/* Remove such maps above this host's disks. force: not those in use, but let their pending I/O
+ * fail. -EBUSY: one is in use. May block. */
+int kernel_scsi_flush(int root, unsigned host, const struct scsi_hosts *, bool force);
 /* Whether the root file system is on one of its disks; true if unknown. */
 bool kernel_scsi_has_root(int root, unsigned host);
 /* Return the number of the host of "/dev/sda", "sda1" or a link to one of them. -ENOENT: none. */

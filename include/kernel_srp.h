@@ -16,7 +16,7 @@ struct kernel_srp {
 	char dev[64];  /* "": not reported */
 	unsigned port; /* 0: not reported */
 };
-/* List all connections. The caller frees the list. */
+/* List all connections by number. The caller frees the list. */
 int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *);
 /* Find a connection with these values, except host. Unreported values of a connection match. NULL:
  * none. */

@@ -17,6 +17,9 @@ int kernel_list_new(int root, struct kernel_list **, struct diag *);
 int kernel_list_select(
 	int root, struct kernel_list *, const char *what, uint32_t timeout_ms, struct diag *);
 void kernel_list_free(struct kernel_list *); /* NULL is allowed */
+/* Print the disk with this node ("nvme0n1", "dm-0") and its paths, as status does, as an object of
+ * the open JSON list. */
+void kernel_list_put_disk(struct out *, const struct kernel_list *, const char *node);
 
 /* What only the ublk driver knows about a served device. */
 struct list_server {

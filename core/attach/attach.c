@@ -347,6 +347,30 @@ static void end_attempt(struct attach *attach)
 		enter(attach, PAUSE, now + pause);
 }
 
+static void undone(struct attach *attach, int err);
+
+static int flush(int root, const void *arg, void *out)
+{
+	const struct attach *attach = arg;
+
+	(void)out;
+	return -attach->proto->flush(attach, root);
+}
+
+static void flushed(struct child_call *call)
+{
+	struct attach *attach = container_of(call, struct attach, users_call);
+
+	if (!call->err || attach->force) {
+		attach->proto->undo(attach);
+		return;
+	}
+	diag_set(&attach->why, DIAG_BUSY, -call->err, "remove the multipath device: %s",
+		diag_errno_text(-call->err));
+	diag_hint(&attach->why, "list its users with: rdmastor status");
+	undone(attach, call->err);
+}
+
 static void undo(struct attach *attach)
 {
 	if (attach->detaching && attach->find_only) {
@@ -357,7 +381,16 @@ static void undo(struct attach *attach)
 	attach->why = (struct diag){ 0 };
 	attach->until = attach->detaching ? attach->deadline : loop_clock() + UNDO_MS * MSEC;
 	enter(attach, UNDO, backstop(attach));
-	attach->proto->undo(attach);
+	if (!attach->proto->flush) {
+		attach->proto->undo(attach);
+		return;
+	}
+	attach->users_call = (struct child_call){ .fn = flush,
+		.arg = attach,
+		.until = attach->until,
+		.grace_ms = PAUSE_MS,
+		.done = flushed };
+	attach_call(attach, &attach->users_call);
 }
 
 static int find_users(int root, const void *arg, void *out)

@@ -36,6 +36,10 @@ struct attach_proto {
 	 * users found until then count. If it times out without one, nothing is undone unless
 	 * `enough` is set. NULL: no users are possible. */
 	void (*users)(const struct attach *, int root, struct attach_users *);
+	/* Before undo(): remove the multipath maps over what this attachment made, which have no
+	 * users; with `force` let their pending I/O fail. Runs in a child. Returns 0 or -errno. May
+	 * be NULL. */
+	int (*flush)(const struct attach *, int root);
 	/* Disconnect, log out or unmount what this attachment made. Set attach.why on failure; the
 	 * frame restores the first error afterwards. */
 	void (*undo)(struct attach *);

@@ -528,7 +528,8 @@ static void iscsi_users(const struct attach *attach, int root, struct attach_use
 	const struct attach_iscsi *iscsi =
 		(const struct attach_iscsi *)(const void *)attach; /* the first member */
 
-	kernel_scsi_users(root, iscsi->luns.host, found->text, sizeof(found->text));
+	kernel_scsi_users(
+		root, iscsi->luns.host, &iscsi->luns.together, found->text, sizeof(found->text));
 }
 
 static bool is_removed(const struct attach_iscsi *iscsi)
@@ -597,6 +598,14 @@ static void end_session(struct loop_work *work)
 		loop_work_add(attach->loop, work);
 	else
 		loop_timer_set(attach->loop, &iscsi->timer, loop_clock() + REMOVAL_POLL_MS * MSEC);
+}
+
+static int iscsi_flush(const struct attach *attach, int root)
+{
+	const struct attach_iscsi *iscsi =
+		(const struct attach_iscsi *)(const void *)attach; /* the first member */
+
+	return kernel_scsi_flush(root, iscsi->luns.host, &iscsi->luns.together, attach->force);
 }
 
 /* After the response, a timeout, or the end of the session. Deferred: the connection may be running
@@ -719,6 +728,7 @@ const struct attach_proto attach_iscsi_row = {
 	.poll = iscsi_poll,
 	.set_timeout_error = iscsi_timeout_error,
 	.users = iscsi_users,
+	.flush = iscsi_flush,
 	.undo = iscsi_undo,
 	.stop = iscsi_stop,
 	.release = iscsi_release,

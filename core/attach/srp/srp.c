@@ -184,7 +184,7 @@ static int find_existing(struct attach_srp *srp, unsigned *fitting)
 		return err;
 	for (unsigned i = 0; i < count; i++) {
 		other += kernel_srp_same_target(&list[i], srp->params, &srp->local);
-		if (kernel_srp_fits(&list[i], srp->params, &srp->local) && !fit++)
+		if (kernel_srp_fits(&list[i], srp->params, &srp->local) && fit++ <= srp->nth)
 			srp->host = list[i];
 	}
 	free(list);
@@ -460,7 +460,16 @@ static void srp_users(const struct attach *attach, int root, struct attach_users
 	const struct attach_srp *srp =
 		(const struct attach_srp *)(const void *)attach; /* the first member */
 
-	kernel_scsi_users(root, number_of(srp), found->text, sizeof(found->text));
+	kernel_scsi_users(
+		root, number_of(srp), &srp->luns.together, found->text, sizeof(found->text));
+}
+
+static int srp_flush(const struct attach *attach, int root)
+{
+	const struct attach_srp *srp =
+		(const struct attach_srp *)(const void *)attach; /* the first member */
+
+	return kernel_scsi_flush(root, number_of(srp), &srp->luns.together, attach->force);
 }
 
 static int set_removal_error(struct attach *attach, int err)
@@ -572,6 +581,7 @@ const struct attach_proto attach_srp_row = {
 	.poll = srp_poll,
 	.set_timeout_error = srp_timeout_error,
 	.users = srp_users,
+	.flush = srp_flush,
 	.undo = srp_undo,
 	.stop = srp_stop,
 };

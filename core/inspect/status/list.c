@@ -3,6 +3,7 @@
 #include "list.h"
 #include "grow.h"
 #include "kernel_disk.h"
+#include "kernel_multipath.h"
 #include "kernel_sys.h"
 #include <errno.h>
 #include <stdio.h>
@@ -61,23 +62,6 @@ void kernel_list_add_mount(struct listing *list, int link, const char *dir)
 	add_path(list, &(struct list_path){ .link = link, .disk = (int)list->to->disks - 1 });
 }
 
-struct above {
-	int root;
-	char node[32];
-};
-
-/* A multipath disk of the device mapper is recognised by its UUID. */
-static void find_multipath(const char *name, void *arg)
-{
-	struct above *above = arg;
-	char text[160];
-
-	if (kernel_sys_read(
-		    above->root, text, sizeof(text), "sys/class/block/%.31s/dm/uuid", name) > 0 &&
-		!strncmp(text, "mpath-", 6))
-		snprintf(above->node, sizeof(above->node), "%.31s", name);
-}
-
 static void describe(int root, struct list_disk *disk)
 {
 	unsigned dev_major, dev_minor;
@@ -117,17 +101,14 @@ static int find_disk(struct listing *list, const char *node)
 
 void kernel_list_add_path(struct listing *list, struct list_path path, const char *node)
 {
-	struct above above = { .root = list->root };
-	char dir[80];
+	struct multipath_map map;
 
 	if (path.link < 0)
 		return;
-	path.disk = -1;
-	if (node[0]) {
-		snprintf(dir, sizeof(dir), "sys/class/block/%.31s/holders", node);
-		kernel_sys_list(list->root, dir, find_multipath, &above);
-		path.disk = find_disk(list, above.node[0] ? above.node : node);
-	}
+	path.disk = !node[0]
+			    ? -1
+			    : find_disk(list, kernel_multipath_of(list->root, node, &map) ? map.node
+											  : node);
 	add_path(list, &path);
 }
 

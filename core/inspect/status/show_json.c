@@ -209,20 +209,38 @@ static void put_port(struct out *out, const struct list_port *port)
 	out_end(out);
 }
 
+/* Print a disk with its paths, which begin at this one. Return the number of paths. */
+static unsigned put_paths(struct out *out, const struct kernel_list *list, unsigned first)
+{
+	unsigned i = first;
+
+	put_disk(out, list, &list->path[first]);
+	do
+		put_path(out, list, &list->path[i++]);
+	while (i < list->paths && list->path[i].disk >= 0 &&
+		list->path[i].disk == list->path[first].disk);
+	out_end(out);
+	out_end(out);
+	return i - first;
+}
+
+void kernel_list_put_disk(struct out *out, const struct kernel_list *list, const char *node)
+{
+	for (unsigned i = 0; i < list->paths; i++) {
+		int disk = list->path[i].disk;
+
+		if (disk >= 0 && !strcmp(list->disk[disk].node, node)) {
+			put_paths(out, list, i);
+			return;
+		}
+	}
+}
+
 void status_json(struct out *out, const struct kernel_list *list)
 {
 	out_list(out, "attached");
-	for (unsigned i = 0; i < list->paths; i++) {
-		const struct list_path *path = &list->path[i];
-
-		if (!i || path->disk < 0 || path->disk != path[-1].disk)
-			put_disk(out, list, path);
-		put_path(out, list, path);
-		if (i + 1 == list->paths || path[1].disk < 0 || path[1].disk != path->disk) {
-			out_end(out);
-			out_end(out);
-		}
-	}
+	for (unsigned i = 0; i < list->paths;)
+		i += put_paths(out, list, i);
 	out_end(out);
 	out_list(out, "rdma_ports");
 	for (unsigned i = 0; i < list->ports; i++)

@@ -7,6 +7,7 @@
 #include "kernel_process.h"
 #include "kernel_sys.h"
 #include "loop.h"
+#include "multipath.h"
 #include "out.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@ struct search {
 	struct device *device; /* the disk and its partitions; with `writers` also devices above */
 	unsigned count, at;    /* at: the one whose partitions and holders are being searched */
 	bool writers;          /* ignore read-only mounts */
+	bool part_maps;        /* of a multipath map: ignore those of its partitions */
 	int pid;               /* the process whose descriptors are being searched */
 	void (*descriptor)(const char *name, void *arg);
 	char lock[64]; /* the file as named in lock lists */
@@ -137,6 +139,23 @@ static void partition(const char *name, void *arg)
 		add_named(search, dir, name);
 }
 
+static void each_holder(struct search *search, void (*each)(const char *name, void *arg))
+{
+	const struct device *disk = &search->device[search->at];
+	char path[64];
+
+	snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", disk->major, disk->minor);
+	kernel_sys_list(search->root, path, each, search);
+}
+
+static void partition_map(const char *name, void *arg)
+{
+	struct search *search = arg;
+
+	if (kernel_multipath_partition(search->root, name))
+		add_named(search, "sys/class/block", name);
+}
+
 static void add_partitions(struct search *search)
 {
 	const struct device *disk = &search->device[search->at];
@@ -144,6 +163,8 @@ static void add_partitions(struct search *search)
 
 	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", disk->major, disk->minor);
 	kernel_sys_list(search->root, path, partition, search);
+	if (search->part_maps)
+		each_holder(search, partition_map);
 }
 
 /* 0, or -errno; free search->device in any case. */
@@ -263,6 +284,8 @@ static void holder(const char *name, void *arg)
 	struct search *search = arg;
 	char label[128];
 
+	if (search->part_maps && kernel_multipath_partition(search->root, name))
+		return;
 	if (kernel_sys_read(
 		    search->root, label, sizeof(label), "sys/class/block/%.64s/dm/name", name) <= 0)
 		label[0] = 0;
@@ -272,15 +295,6 @@ static void holder(const char *name, void *arg)
 static void add_holder(const char *name, void *arg)
 {
 	add_named(arg, "sys/class/block", name);
-}
-
-static void each_holder(struct search *search, void (*each)(const char *name, void *arg))
-{
-	const struct device *disk = &search->device[search->at];
-	char path[64];
-
-	snprintf(path, sizeof(path), "sys/dev/block/%u:%u/holders", disk->major, disk->minor);
-	kernel_sys_list(search->root, path, each, search);
 }
 
 static bool is_loop_over(const struct search *search, const char *name)
@@ -341,24 +355,29 @@ static void clear(struct holders *list, char *text)
 		*list = (struct holders){ 0 };
 }
 
+static int holders_of(struct search *search, unsigned dev_major, unsigned dev_minor)
+{
+	int err = begin(search, dev_major, dev_minor);
+
+	clear(search->list, search->text);
+	search->mounted = mounted_on;
+	search->arg = search;
+	if (err != -ENOENT)
+		find_holders(search);
+	if (err == -ENOMEM)
+		no_memory(search);
+	free(search->device);
+	if (search->list)
+		search->list->known = err != -ENOENT;
+	return err == -ENOENT ? err : 0;
+}
+
 int kernel_holders_of(int root, unsigned dev_major, unsigned dev_minor, struct holders *list,
 	char *text, size_t len)
 {
-	struct search search = {
-		.root = root, .list = list, .text = text, .len = len, .mounted = mounted_on
-	};
-	int err = begin(&search, dev_major, dev_minor);
+	struct search search = { .root = root, .list = list, .text = text, .len = len };
 
-	clear(list, text);
-	search.arg = &search;
-	if (err != -ENOENT)
-		find_holders(&search);
-	if (err == -ENOMEM)
-		no_memory(&search);
-	free(search.device);
-	if (list)
-		list->known = err != -ENOENT;
-	return err == -ENOENT ? err : 0;
+	return holders_of(&search, dev_major, dev_minor);
 }
 
 static void found_process(struct search *search)
@@ -521,18 +540,24 @@ void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned coun
 
 	for (unsigned i = 0; i < count; i++) {
 		struct disk_users *disk = &disks[i];
-		size_t len = sizeof(disk->text);
+		struct search search = { .root = root,
+			.part_maps = disk->map[0],
+			.text = disk->text,
+			.len = sizeof(disk->text) };
 
-		kernel_holders_of(root, disk->major, disk->minor, NULL, disk->text, len);
+		holders_of(&search, disk->major, disk->minor);
 		if (disk->text[0])
 			continue;
 		if (!list) {
-			kernel_openers_of(root, disk->major, disk->minor, disk->text, len);
+			kernel_openers_of(
+				root, disk->major, disk->minor, disk->text, sizeof(disk->text));
 			continue;
 		}
-		list[i] = (struct search){
-			.root = root, .text = disk->text, .len = len, .next = first
-		};
+		list[i] = (struct search){ .root = root,
+			.part_maps = disk->map[0],
+			.text = disk->text,
+			.len = sizeof(disk->text),
+			.next = first };
 		if (begin(&list[i], disk->major, disk->minor) == -ENOMEM)
 			no_memory(&list[i]);
 		if (list[i].count)

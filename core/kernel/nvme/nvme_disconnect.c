@@ -170,19 +170,12 @@ static int find_lost(
 		free(disks);
 	}
 	lost->users = calloc(lost->count + 1, sizeof(*lost->users));
+	for (unsigned i = 0; lost->users && i < lost->count; i++) {
+		lost->users[i] = (struct disk_users){ .major = lost->disk[i].major,
+			.minor = lost->disk[i].minor };
+		memcpy(lost->users[i].node, lost->disk[i].name, sizeof(lost->users[i].node));
+	}
 	return lost->users ? err : -ENOMEM;
-}
-
-/* "nvme0n1: mounted on /; nvme0n2: swap" */
-static void list_users(const struct lost_disks *lost, char *text, size_t len)
-{
-	size_t at = 0;
-
-	text[0] = 0;
-	for (unsigned i = 0; i < lost->count && at < len; i++)
-		if (lost->users[i].text[0])
-			at += (size_t)snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "",
-				lost->disk[i].name, lost->users[i].text);
 }
 
 /* Try claiming the disks last, as an open may block. */
@@ -196,20 +189,31 @@ void kernel_nvmf_users(int root, const struct nvmf_ctrl *ctrls, unsigned count, 
 		snprintf(text, len, "users of its disks are unknown");
 		goto out;
 	}
-	for (unsigned i = 0; i < lost.count; i++)
-		lost.users[i] = (struct disk_users){ lost.disk[i].major, lost.disk[i].minor, "" };
-	kernel_holders_or_openers(root, lost.users, lost.count);
-	list_users(&lost, text, len);
+	kernel_disk_users(root, lost.users, lost.count);
+	kernel_disk_users_text(lost.users, lost.count, 0, text, len);
 	*listed = true;
 	for (unsigned i = 0; i < lost.count; i++)
-		if (!lost.users[i].text[0] && is_claimed(root, lost.disk[i].name))
+		if (!lost.users[i].text[0] && !lost.users[i].map[0] &&
+			is_claimed(root, lost.disk[i].name))
 			snprintf(lost.users[i].text, sizeof(lost.users[i].text),
 				"claimed by an unknown user in the kernel or another mount "
 				"namespace");
-	list_users(&lost, text, len);
+	kernel_disk_users_text(lost.users, lost.count, 0, text, len);
 out:
 	free(lost.disk);
 	free(lost.users);
+}
+
+int kernel_nvmf_flush(int root, const struct nvmf_ctrl *ctrls, unsigned count, bool force)
+{
+	struct lost_disks lost = { 0 };
+	int err = find_lost(root, ctrls, count, &lost);
+
+	for (unsigned i = 0; i < lost.count && !err; i++)
+		err = kernel_disk_flush(root, lost.users, lost.count, lost.disk[i].name, force);
+	free(lost.disk);
+	free(lost.users);
+	return err;
 }
 
 bool kernel_nvmf_has_root(int root, const char *ctrl)

@@ -228,6 +228,31 @@ static void same_host(struct attempt *a, const char *at)
 	diag_hint(a->diag, "use the host NQN and host ID of that connection: --hostnqn, --hostid");
 }
 
+/* "Duplicate cntlid 1 with nvme0, subsys nqn.x, rejecting": one subsystem numbers its controllers
+ * (Base 2.1, 3.1.1), so these are two of one name. */
+static void duplicate_cntlid(struct attempt *a, const char *at)
+{
+	const char *with = strstr(at, " with ");
+	char name[24] = "another connection";
+
+	if (with)
+		sscanf(with, " with %15[a-z0-9]", name);
+	diag_set(a->diag, DIAG_MISMATCH, EXDEV,
+		"not a path to the subsystem of %s: it is another one with the same NQN", name);
+	if (with)
+		diag_hint(a->diag,
+			"to use this one instead, end the other connection: rdmastor "
+			"nvmf-disconnect %s",
+			name);
+}
+
+static void one_controller(struct attempt *a, const char *at)
+{
+	(void)at;
+	diag_set(a->diag, DIAG_UNSUPPORTED, EINVAL,
+		"this subsystem takes one connection: it does not report multiple controllers");
+}
+
 static void no_tls_key(struct attempt *a, const char *at)
 {
 	(void)at;
@@ -303,6 +328,8 @@ static const struct row {
 	{ "unknown parameter or missing value", unknown_option },
 	{ "invalid parameter '", wrong_option },
 	{ "found same host", same_host },
+	{ "Duplicate cntlid", duplicate_cntlid },
+	{ "does not support multiple controllers", one_controller },
 	{ "no handler found for transport", no_handler },
 	{ "TLS handshake failed", handshake_failed },
 	{ "TLS handshake complete, error -", no_agreement },
@@ -311,6 +338,7 @@ static const struct row {
 	{ "TLS is not supported", quote_line },
 	{ "secure concatenation is not supported", quote_line },
 	{ "Memory registrations not supported", quote_line },
+	{ "Invalid MNAN value", quote_line },
 	{ "digest mismatch", quote_line },
 	{ "host path error", quote_line },
 };

@@ -191,33 +191,72 @@ int kernel_scsi_scan(int root, unsigned host)
 	return err;
 }
 
-void kernel_scsi_users(int root, unsigned host, char *text, size_t len)
+/* Disks of hosts that end together: `owner` is the host. */
+struct host_disks {
+	struct disk_users *list;
+	unsigned count;
+	bool failed; /* out of memory */
+};
+
+static void add_disks(int root, unsigned host, struct host_disks *disks)
 {
-	struct disk_users *users = NULL;
 	struct scsi_lun *luns = NULL;
 	unsigned count;
 
-	text[0] = 0;
-	if (!kernel_scsi_luns(root, host, &luns, &count, NULL))
-		users = calloc(count + 1, sizeof(*users));
-	if (!users) {
-		snprintf(text, len, "users of its disks are unknown");
-		free(luns);
-		return;
-	}
-	for (unsigned i = 0; i < count; i++)
-		if (luns[i].node[0])
-			users[i] = (struct disk_users){ luns[i].major, luns[i].minor, "" };
-	kernel_holders_or_openers(root, users, count);
-	for (unsigned i = 0; i < count; i++) {
-		size_t at = strlen(text);
+	disks->failed |= kernel_scsi_luns(root, host, &luns, &count, NULL) != 0;
+	for (unsigned i = 0; !disks->failed && i < count; i++) {
+		struct disk_users *more = luns[i].node[0] ? grow(disks->list, disks->count) : NULL;
 
-		if (luns[i].node[0] && users[i].text[0])
-			snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "", luns[i].node,
-				users[i].text);
+		disks->failed |= luns[i].node[0] && !more;
+		if (!more)
+			continue;
+		*more = (struct disk_users){
+			.owner = host, .major = luns[i].major, .minor = luns[i].minor
+		};
+		memcpy(more->node, luns[i].node, sizeof(more->node));
 	}
-	free(users);
 	free(luns);
+}
+
+static struct host_disks disks_of(int root, unsigned host, const struct scsi_hosts *together)
+{
+	struct host_disks disks = { 0 };
+	bool listed = false;
+
+	for (unsigned i = 0; i < together->count; i++) {
+		add_disks(root, together->host[i], &disks);
+		listed |= together->host[i] == host;
+	}
+	if (!listed)
+		add_disks(root, host, &disks);
+	return disks;
+}
+
+void kernel_scsi_users(
+	int root, unsigned host, const struct scsi_hosts *together, char *text, size_t len)
+{
+	struct host_disks disks = disks_of(root, host, together);
+
+	if (disks.failed) {
+		snprintf(text, len, "users of its disks are unknown");
+	} else {
+		kernel_disk_users(root, disks.list, disks.count);
+		kernel_disk_users_text(disks.list, disks.count, host, text, len);
+	}
+	free(disks.list);
+}
+
+int kernel_scsi_flush(int root, unsigned host, const struct scsi_hosts *together, bool force)
+{
+	struct host_disks disks = disks_of(root, host, together);
+	int err = disks.failed ? -ENOMEM : 0;
+
+	for (unsigned i = 0; i < disks.count && !err; i++)
+		if (disks.list[i].owner == host)
+			err = kernel_disk_flush(
+				root, disks.list, disks.count, disks.list[i].node, force);
+	free(disks.list);
+	return err;
 }
 
 bool kernel_scsi_has_root(int root, unsigned host)

@@ -99,9 +99,20 @@ static int list_hosts(int root, const struct kernel_srp *match, struct kernel_sr
 	return diag_sys(diag, ENOMEM, "list of SRP connections");
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct kernel_srp *left = a, *right = b;
+
+	return kernel_srp_number(left->host) - kernel_srp_number(right->host);
+}
+
 int kernel_srp_list(int root, struct kernel_srp **list, unsigned *count, struct diag *diag)
 {
-	return list_hosts(root, NULL, list, count, diag);
+	int err = list_hosts(root, NULL, list, count, diag);
+
+	if (!err && *count)
+		qsort(*list, *count, sizeof(**list), by_number);
+	return err;
 }
 
 const struct kernel_srp *kernel_srp_find(const struct kernel_srp *list, unsigned count,

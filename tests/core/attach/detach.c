@@ -13,6 +13,7 @@
 #define COUNT 3
 
 static unsigned undone;
+static int flush_err;
 
 static void fake_users(const struct attach *attach, int root, struct attach_users *found)
 {
@@ -35,8 +36,15 @@ static void fake_stop(struct attach *attach)
 	(void)attach;
 }
 
+/* In a child. */
+static int fake_flush(const struct attach *attach, int root)
+{
+	(void)root;
+	return strcmp(attach->what, "host0") ? 0 : flush_err;
+}
+
 static const struct attach_proto row = {
-	.users = fake_users, .undo = fake_undo, .stop = fake_stop
+	.users = fake_users, .flush = fake_flush, .undo = fake_undo, .stop = fake_stop
 };
 
 static struct attach one[COUNT];
@@ -95,4 +103,16 @@ Test(detach, a_dry_run_names_those_in_use)
 	cr_assert_eq(detach(true, true), 0);
 	cr_assert_eq(undone, 0);
 	cr_assert_eq(one[1].why.err, 0);
+}
+
+/* Multipath devices are removed before their paths; one that is opened just then keeps them. */
+Test(detach, multipath_device_that_stays)
+{
+	flush_err = -EBUSY;
+	cr_assert_eq(detach(false, false), 0);
+	diag_says(&one[0].why, DIAG_BUSY, NULL, "multipath");
+	cr_assert_eq(undone, 1, "host2, as host1 is in use");
+	cr_assert_eq(detach(true, false), 0);
+	cr_assert_eq(one[0].why.err, 0);
+	cr_assert_eq(undone, 3);
 }

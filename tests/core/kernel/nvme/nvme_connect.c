@@ -193,6 +193,12 @@ Test(nvme_connect, words_of_the_kernel)
 		"host_iface rdma");
 	means(EINVAL, "nvme_fabrics: found same hostid 1 but different hostnqn b\n", DIAG_MISMATCH,
 		"host_id NQN");
+	means(EINVAL,
+		"nvme nvme1: Duplicate cntlid 1 with nvme0, subsys nqn.t1, rejecting\n"
+		"nvme nvme1: failed to connect\n",
+		DIAG_MISMATCH, "nvme0: same_NQN nvmf-disconnect_nvme0");
+	means(EINVAL, "nvme nvme1: Subsystem does not support multiple controllers\n",
+		DIAG_UNSUPPORTED, "multiple_controllers");
 	means(EINVAL, "nvme_fabrics: no handler found for transport rdma.\n", DIAG_NO_MODULE,
 		"nvme-rdma");
 	means(ENOKEY, "nvme nvme0: qid 0: no key\nnvme nvme0: qid 0: authentication setup failed\n",

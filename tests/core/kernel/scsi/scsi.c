@@ -15,6 +15,7 @@ static struct tree tree;
 static struct diag why;
 static struct scsi_lun *luns;
 static unsigned count;
+static const struct scsi_hosts alone;
 
 static void setup(void)
 {
@@ -123,10 +124,10 @@ Test(scsi, users)
 
 	disk("6:0:0:1", "sda", "8:0\n");
 	tree_file(&tree, "sys/dev/block/8:0/uevent", "MAJOR=8\nMINOR=0\nDEVNAME=sda\n");
-	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	kernel_scsi_users(tree.root, 6, &alone, text, sizeof(text));
 	cr_assert_str_eq(text, "");
 	tree_file(&tree, "proc/self/mountinfo", "36 35 8:0 / / rw - ext4 /dev/sda rw\n");
-	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	kernel_scsi_users(tree.root, 6, &alone, text, sizeof(text));
 	text_says(text, "sda _/");
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
 	cr_assert(!kernel_scsi_has_root(tree.root, 7));
@@ -143,13 +144,13 @@ Test(scsi, users_in_another_mount_namespace)
 	tree_file(&tree, "proc/self/ns/mnt", "");
 	tree_file(&tree, "proc/77/mountinfo", mounts);
 	tree_link(&tree, "proc/77/ns", "../self/ns");
-	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	kernel_scsi_users(tree.root, 6, &alone, text, sizeof(text));
 	cr_assert_str_eq(text, "", "our own, whose mounts are in /proc/self: %s", text);
 	tree_file(&tree, "proc/78/ns/mnt", "");
 	tree_link(&tree, "proc/76/ns", "../78/ns"); /* ends just now, as 79 */
 	tree_link(&tree, "proc/79/ns", "../78/ns");
 	tree_file(&tree, "proc/78/mountinfo", mounts);
-	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	kernel_scsi_users(tree.root, 6, &alone, text, sizeof(text));
 	text_says(text, "sda mounted /srv another_mount_namespace");
 }
 
@@ -162,7 +163,7 @@ Test(scsi, more_units_than_are_looked_at)
 		tree_dir(&tree, name);
 	}
 	cr_assert_eq(kernel_scsi_luns(tree.root, 6, &luns, &count, &why), -E2BIG);
-	kernel_scsi_users(tree.root, 6, text, sizeof(text));
+	kernel_scsi_users(tree.root, 6, &alone, text, sizeof(text));
 	cr_assert_str_not_empty(text, "what is not known is not free");
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
 }
