@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-connect: NVMe-oF subsystems as block devices of this machine, through the kernel's
  * initiator. */
+#include "attach_multipath.h"
 #include "nvmf_rows.h"
 #include "out.h"
 #include <errno.h>
@@ -15,7 +16,7 @@
 struct connect_options {
 	struct opt_common common;
 	struct nvmf_options nvmf;
-	const char *print, *devid_file, *config;
+	const char *print, *devid_file, *config, *policy;
 	bool no_wait, exclusive, idempotent;
 };
 
@@ -28,6 +29,8 @@ static const struct opt rows[] = {
 	{ "exclusive", 0, OPT_FLAG, AT(exclusive), NULL, "fail if the connection exists" },
 	{ "idempotent", 0, OPT_FLAG, AT(idempotent), NULL,
 		"succeed if the connection exists (the default)" },
+	{ "policy", 0, OPT_TEXT, AT(policy), "numa|round-robin|queue-depth",
+		"how the kernel chooses among the paths of the subsystem" },
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
 	{ "print", 0, OPT_TEXT, AT(print), "dev|by-id",
@@ -64,92 +67,76 @@ static int write_devid(int fd, const char *path, const char *name, struct diag *
 
 /* One connection of this command. */
 struct connection {
-	struct nvmf_target target;
+	struct nvmf_target *target;
 	struct attach_nvme nvme;
-	char uri[URI_MAX];
+	const char *uri;
+	struct diag why; /* it is not connected, as its discovery has failed */
 };
 
 struct work {
 	struct call *call;
 	struct attach_env env;
 	struct loop *loop;
-	struct connection *list;
-	struct nvmf_target **target; /* of list */
+	struct nvmf_names names;
+	struct nvmf_path *paths; /* that were found besides */
+	struct connection *list; /* of all */
 	struct attach **attach;
 	unsigned count;
-	struct nvmf_entries config;
+	bool several; /* with a result each */
+	struct multipath multipath;
 	int root;
 };
-
-static const char *operand(const struct work *w, unsigned i)
-{
-	return w->call->operands ? w->call->operand[i] : NULL;
-}
-
-/* Read all targets before the first connection, so that usage errors come first. Resolves no names.
- */
-static int read_target(const struct work *w, unsigned i)
-{
-	const struct connect_options *opts = w->call->opts;
-	struct nvmf_target *t = &w->list[i].target;
-	struct diag *diag = w->call->diag;
-	int err = nvmf_target_read(t, &w->env, w->root, &opts->nvmf, operand(w, i), diag);
-
-	if (!err && !opts->nvmf.value[NVMF_NQN] && !t->uri.path[0]) {
-		err = diag_set(
-			diag, DIAG_USAGE, EINVAL, "no subsystem NQN in '%s'", t->uri.spelling);
-		diag_hint(diag,
-			"list them with: rdmastor nvmf-discover %s; connect all with: rdmastor "
-			"nvmf-connect-all %s",
-			t->uri.spelling, t->uri.spelling);
-	}
-	return err;
-}
-
-/* Complete the target, whose name is resolved. */
-static int complete_target(const struct work *w, unsigned i)
-{
-	const struct connect_options *opts = w->call->opts;
-	struct nvmf_target *t = &w->list[i].target;
-	int err = nvmf_target_complete(
-		t, w->root, &opts->nvmf, operand(w, i), &w->config, w->call->diag);
-
-	if (!err && operand(w, i))
-		snprintf(w->list[i].uri, URI_MAX, "%s", t->uri.spelling);
-	else if (!err)
-		nvmf_uri(t->params.value, w->list[i].uri);
-	return err;
-}
 
 static int read_targets(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
-	const char *const *value = opts->nvmf.value;
 	struct diag *diag = w->call->diag;
+	bool find_paths = false;
 	int err;
 
-	if (!w->call->operands && !value[NVMF_NQN] && value[NVMF_TRADDR]) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "--nqn is missing");
-		return diag_hint(diag, "list the subsystems with: rdmastor nvmf-discover %s",
-			value[NVMF_TRADDR]);
-	}
-	if (opts->devid_file && w->count > 1)
+	if (opts->devid_file && w->call->operands > 1)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"--devid-file is for one connection, not for %u", w->count);
-	err = nvmf_options_check(&opts->nvmf, diag);
-	if (!err && opts->config && strcmp(opts->config, "none"))
-		err = kernel_nvmf_conf_read(w->root, opts->config, &w->config, diag);
-	for (unsigned i = 0; !err && i < 2 * w->count; i++) {
-		unsigned at = i % w->count;
-
-		if (i == w->count)
-			nvmf_targets_resolve(w->loop, w->target, w->count);
-		w->target[at] = &w->list[at].target;
-		err = i < w->count ? read_target(w, at) : complete_target(w, at);
-		if (err && w->count > 1 && w->target[at]->uri.spelling[0])
-			diag_ctx(diag, "%s", w->target[at]->uri.spelling);
-	}
+			"--devid-file is for one connection, not for %u", w->call->operands);
+	w->names = (struct nvmf_names){ .env = &w->env,
+		.loop = w->loop,
+		.root = w->root,
+		.operand = w->call->operand,
+		.operands = w->call->operands,
+		.options = &opts->nvmf,
+		.config = opts->config };
+	err = nvmf_names_read(&w->names, diag);
+	for (unsigned i = 0; i < w->names.count; i++)
+		find_paths |= w->names.list[i].target.find_paths;
+	w->several = w->names.count > 1 || find_paths;
+	if (!err && opts->devid_file && find_paths)
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"--devid-file is for one connection, not for those of paths=auto");
 	return err;
+}
+
+/* The targets, then the paths found for them. */
+static int list_connections(struct work *w)
+{
+	const struct connect_options *opts = w->call->opts;
+	struct connection *c;
+	int err = nvmf_paths_find(w->loop, w->root, &opts->nvmf, w->names.target, w->names.count,
+		&w->paths, w->call->diag);
+
+	w->count = w->names.count;
+	for (struct nvmf_path *path = w->paths; path; path = path->next)
+		w->count++;
+	w->list = c = calloc(w->count, sizeof(*w->list));
+	w->attach = calloc(w->count, sizeof(*w->attach));
+	if (err || !w->list || !w->attach)
+		return err ? err : diag_sys(w->call->diag, ENOMEM, "connect");
+	for (unsigned i = 0; i < w->names.count; i++)
+		*c++ = (struct connection){ .target = w->names.target[i],
+			.uri = w->names.list[i].uri };
+	for (struct nvmf_path *path = w->paths; path; path = path->next)
+		*c++ = (struct connection){
+			.target = &path->target, .uri = path->uri, .why = path->why
+		};
+	return 0;
 }
 
 /* Connect in parallel. */
@@ -159,10 +146,12 @@ static int attach_all(struct work *w)
 
 	for (unsigned i = 0; i < w->count; i++) {
 		struct attach_nvme *nvme = &w->list[i].nvme;
-		struct nvmf_target *t = w->target[i];
+		struct nvmf_target *t = w->list[i].target;
 
+		if (w->list[i].why.err)
+			continue;
 		attach_nvme_init(nvme, t, w->loop, w->root);
-		nvme->named = w->count > 1;
+		nvme->named = w->several;
 		nvme->exclusive = opts->exclusive;
 		nvme->attach.no_wait |= opts->no_wait;
 		nvme->attach.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0;
@@ -171,17 +160,47 @@ static int attach_all(struct work *w)
 	return attach_run(w->loop, w->attach, w->count, w->call->diag);
 }
 
+/* Set the policy of the subsystems, and find the disks with several paths. */
+static int join_paths(struct work *w, struct diag *diag)
+{
+	const struct connect_options *opts = w->call->opts;
+	uint32_t ms = opts->common.timeout_ms;
+	int err = 0;
+
+	w->multipath = (struct multipath){ .root = w->root,
+		.loop = w->loop,
+		.notes = &w->env.notes,
+		.deadline = ms ? loop_clock() + ms * MSEC : 0,
+		.nvme = true,
+		.detach = "nvmf-disconnect" };
+	for (unsigned i = 0; i < w->count && !err; i++) {
+		struct connection *c = &w->list[i];
+
+		if (c->why.err || c->nvme.attach.why.err)
+			continue;
+		if (opts->policy)
+			err = kernel_nvmf_set_policy(
+				w->root, c->nvme.ctrl.name, opts->policy, diag);
+		if (!err)
+			err = attach_nvme_add_paths(&w->multipath, &c->nvme, diag);
+	}
+	return err ? err : multipath_join(&w->multipath, diag);
+}
+
 static int show_one(struct work *w, struct connection *c, struct diag *why)
 {
 	const struct connect_options *opts = w->call->opts;
 	char text[512];
 
+	*why = c->why;
+	if (why->err)
+		return -why->err;
 	if (opts->common.dry_run)
-		attach_nvme_plan(w->call->out, w->root, &c->target, why);
+		attach_nvme_plan(w->call->out, w->root, c->target, why);
 	else
 		*why = c->nvme.attach.why;
 	if (why->err)
-		diag_ctx(why, "%s", nvmf_target_text(&c->target, text, sizeof(text)));
+		diag_ctx(why, "%s", nvmf_target_text(c->target, text, sizeof(text)));
 	else if (!opts->common.dry_run)
 		attach_nvme_show(w->call->out, &c->nvme, opts->print);
 	return -why->err;
@@ -189,22 +208,34 @@ static int show_one(struct work *w, struct connection *c, struct diag *why)
 
 static int show_all(struct work *w)
 {
+	const struct connect_options *opts = w->call->opts;
 	struct nvmf_results results = { .out = w->call->out, .notes = &w->env.notes };
-	int err;
+	struct diag joined = { 0 };
+	int err = 0;
 
-	if (w->count == 1)
-		return show_one(w, &w->list[0], w->call->diag);
-	out_list(w->call->out, "results");
-	for (unsigned i = 0; i < w->count; i++) {
-		struct diag why = { 0 };
+	if (!opts->common.dry_run)
+		join_paths(w, &joined);
+	if (!w->several) {
+		err = show_one(w, &w->list[0], w->call->diag);
+	} else {
+		out_list(w->call->out, "results");
+		for (unsigned i = 0; i < w->count; i++) {
+			struct diag why = { 0 };
 
-		out_object(w->call->out, NULL);
-		out_text(w->call->out, "uri", NULL, "%s", w->list[i].uri);
-		show_one(w, &w->list[i], &why);
-		nvmf_result_end(&results, w->list[i].uri, &why);
+			out_object(w->call->out, NULL);
+			out_text(w->call->out, "uri", NULL, "%s", w->list[i].uri);
+			show_one(w, &w->list[i], &why);
+			nvmf_result_end(&results, w->list[i].uri, &why);
+		}
+		err = nvmf_results_end(&results, w->call->diag);
+		err = err && results.succeeded ? EXIT_PARTLY : err;
+		multipath_show(&w->multipath, w->call->out, opts->print);
 	}
-	err = nvmf_results_end(&results, w->call->diag);
-	return err && results.succeeded ? EXIT_PARTLY : err;
+	if (!err && joined.err) {
+		*w->call->diag = joined;
+		err = EXIT_PARTLY;
+	}
+	return err;
 }
 
 static int connect_all(struct work *w)
@@ -213,9 +244,12 @@ static int connect_all(struct work *w)
 	char text[512];
 	int err, fd;
 
-	nvmf_show_identity(w->target[0]);
+	nvmf_show_identity(w->names.target[0]);
 	nvmf_warn_secrets(&w->env.notes, &opts->nvmf);
-	if (w->count == 1)
+	err = list_connections(w);
+	if (err)
+		return err;
+	if (!w->several)
 		out_text(w->call->out, "uri", NULL, "%s", w->list[0].uri);
 	if (opts->common.dry_run)
 		return show_all(w);
@@ -228,37 +262,29 @@ static int connect_all(struct work *w)
 		err = write_devid(fd, opts->devid_file, w->list[0].nvme.ctrl.name, w->call->diag);
 	if (fd >= 0)
 		close(fd);
-	if (err && w->count == 1)
-		diag_ctx(w->call->diag, "%s", nvmf_target_text(w->target[0], text, sizeof(text)));
+	if (err && !w->several)
+		diag_ctx(w->call->diag, "%s",
+			nvmf_target_text(w->list[0].target, text, sizeof(text)));
 	return err;
 }
 
 static int run(struct call *call)
 {
-	unsigned count = call->operands ? call->operands : 1;
-	struct work w = { .call = call,
-		.env = attach_env_of(call),
-		.count = count,
-		.root = kernel_root(),
-		.list = calloc(count, sizeof(*w.list)),
-		.target = calloc(count, sizeof(*w.target)),
-		.attach = calloc(count, sizeof(*w.attach)) };
-	int err = w.root < 0                       ? diag_sys(call->diag, errno, "open /")
-		  : w.list && w.target && w.attach ? loop_new(&w.loop, &call->loop, call->diag)
-						   : diag_sys(call->diag, ENOMEM, "connect");
+	struct work w = { .call = call, .env = attach_env_of(call), .root = kernel_root() };
+	int err = w.root < 0 ? diag_sys(call->diag, errno, "open /")
+			     : loop_new(&w.loop, &call->loop, call->diag);
 
 	if (!err)
 		err = read_targets(&w);
 	if (!err)
 		err = connect_all(&w);
 	loop_free(w.loop);
-	for (unsigned i = 0; w.list && i < count; i++) {
+	multipath_free(&w.multipath);
+	for (unsigned i = 0; w.list && i < w.count; i++)
 		attach_nvme_free(&w.list[i].nvme);
-		nvmf_target_wipe(&w.list[i].target);
-	}
-	kernel_nvmf_conf_free(&w.config);
+	nvmf_paths_free(w.paths);
+	nvmf_names_free(&w.names);
 	free(w.list);
-	free(w.target);
 	free(w.attach);
 	if (w.root >= 0)
 		close(w.root);
@@ -274,7 +300,7 @@ const struct applet applet_nvmf_connect = {
 	.examples = "  rdmastor nvmf-connect nvme+rdma://10.0.0.1/nqn.2024-01.com.example:disk1\n"
 		    "  rdmastor nvmf-connect -t tcp -a 10.0.0.1 -n nqn.2024-01.com.example:disk1\n"
 		    "  rdmastor nvmf-connect nvme+tcp://10.0.0.1/nqn.2024-01.com.example:d1 "
-		    "--dry-run\n",
+		    "nvme+tcp://10.0.1.1/nqn.2024-01.com.example:d1\n",
 	.foreign = foreign,
 	.opts = rows,
 	.defaults = &defaults,

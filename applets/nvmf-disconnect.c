@@ -3,6 +3,7 @@
 #include "attach_detach.h"
 #include "attach_env.h"
 #include "attach_nvme.h"
+#include "grow.h"
 #include "nvme_rows.h"
 #include "out.h"
 #include <errno.h>
@@ -67,14 +68,53 @@ static int check_words(const struct call *call)
 	return 0;
 }
 
+static bool is_chosen(const struct nvmf_selection *chosen, const char *name)
+{
+	bool is = false;
+
+	for (unsigned i = 0; i < chosen->count; i++)
+		is |= !strcmp(chosen->ctrl[i].name, name);
+	return is;
+}
+
+/* Add the connections that an operand names. */
+static int choose_named(struct ending *e, const char *operand)
+{
+	struct nvmf_selection one = e->chosen;
+	struct nvmf_ctrl *more;
+	int err;
+
+	one.operand = operand;
+	one.ctrl = NULL;
+	one.count = 0;
+	err = nvmf_select(&one, e->call->diag);
+	if (err && operand)
+		diag_ctx(e->call->diag, "%s", operand);
+	for (unsigned i = 0; i < one.count && !err; i++) {
+		if (is_chosen(&e->chosen, one.ctrl[i].name))
+			continue;
+		more = grow(e->chosen.ctrl, e->chosen.count);
+		if (more)
+			*more = one.ctrl[i];
+		else
+			err = diag_sys(e->call->diag, ENOMEM, "disconnect");
+	}
+	free(one.ctrl);
+	return err;
+}
+
 /* Skip the connection of the root device unless forced. */
 static int choose(struct ending *e)
 {
 	const struct disconnect_options *opts = e->opts;
 	bool spare = opts->shutdown || (opts->all && !opts->force);
 	struct nvmf_selection *chosen = &e->chosen;
-	int err = nvmf_select(chosen, e->call->diag);
-	unsigned count = chosen->count;
+	int err = e->call->operands ? 0 : choose_named(e, NULL);
+	unsigned count;
+
+	for (unsigned i = 0; i < e->call->operands && !err; i++)
+		err = choose_named(e, e->call->operand[i]);
+	count = chosen->count;
 
 	if (!err && !count)
 		out_line(e->call->out, "%s", "nothing to disconnect: no such NVMe-oF connection");
@@ -185,7 +225,6 @@ static int run(struct call *call)
 		.opts = opts,
 		.chosen = { .env = &env,
 			.root = kernel_root(),
-			.operand = call->operands ? call->operand[0] : NULL,
 			.value = opts->value,
 			.device = &opts->device } };
 	int err = e.chosen.root < 0 ? diag_sys(call->diag, errno, "open /") : check_words(call);
@@ -194,12 +233,15 @@ static int run(struct call *call)
 		err = choose(&e);
 	if (!err && !opts->force && !opts->shutdown)
 		err = refuse_used(&e);
+	if (!err && !opts->common.dry_run)
+		err = attach_nvme_flush(e.chosen.root, e.chosen.ctrl, e.chosen.count,
+			opts->force || opts->shutdown, call->diag);
 	if (!err)
 		err = end_all(&e);
 	free(e.chosen.ctrl);
 	if (e.chosen.root >= 0)
 		close(e.chosen.root);
-	if (call->diag->err && call->operands)
+	if (call->diag->err && call->operands == 1)
 		diag_ctx(call->diag, "%s", call->operand[0]);
 	return err;
 }
@@ -230,7 +272,7 @@ const struct applet applet_nvme_disconnect_all = {
 
 const struct applet applet_nvmf_disconnect = {
 	.name = "nvmf-disconnect",
-	.operands = "[URI|NQN|DEVICE]",
+	.operands = "[URI|NQN|DEVICE]...",
 	.schemes = SCHEME_NVMF,
 	.keys = nvmf_target_keys,
 	.summary = "end NVMe-oF connections of the kernel",
@@ -240,7 +282,7 @@ const struct applet applet_nvmf_disconnect = {
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct disconnect_options),
-	.max = 1,
+	.max = UINT8_MAX,
 	.has_dry_run = true,
 	.own_letters = "q",
 	.run = run,

@@ -40,3 +40,11 @@ struct nvmf_selection { /* zeroed, then set by the owner */
  * a device is not one of an NVMe-oF connection; -EINVAL: an invalid URI or option; -E2BIG: too many
  * devices; or the error of a lookup. */
 int nvmf_select(struct nvmf_selection *, struct diag *);
+
+/* Of a list of SRP connections, keep those that the operands name, or without operands the options:
+ * a URI, an add_target string, a host or a disk. A device that no longer exists names nothing.
+ * -EINVAL: also if more connections by RDMA/CM lead to a controller than the operands name. */
+struct srp_options;
+struct kernel_srp;
+int srp_select(int root, char *const *operand, unsigned operands, const struct srp_options *,
+	struct kernel_srp *, unsigned *count, struct diag *);

@@ -49,6 +49,7 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 		bool old;           /* --tls-key-compat */
 		char number[2][12]; /* serial numbers of keyring and key, once inserted */
 	} tls;
+	bool find_paths;           /* paths=auto */
 	uint32_t nsid, timeout_ms; /* nsid 0: all namespaces */
 	char uuid[40];             /* of the only namespace to attach; "": all */
 	char policy[LOSS_TEXT];    /* "wait=60", "fail-fast"; "": separate timeouts */
@@ -132,6 +133,9 @@ void attach_nvme_free(struct attach_nvme *);
 /* Find the users of all disks that removing these controllers would remove; "": none. Blocks for
  * up to two seconds. */
 void attach_nvme_users(int root, const struct nvmf_ctrl *, unsigned count, char text[ATTACH_USERS]);
+/* As kernel_nvmf_flush(), for up to two seconds; with force it does not fail. */
+int attach_nvme_flush(
+	int root, const struct nvmf_ctrl *, unsigned count, bool force, struct diag *);
 
 /* ---- A discovery controller, queried from userspace. */
 
@@ -178,6 +182,52 @@ void nvmf_queries_init(struct nvmf_queries *, struct loop *, int root, bool refe
 /* Query all in parallel. Returns 0 if one succeeded; then diag has the first failure, if any. */
 int nvmf_queries_run(struct nvmf_queries *, struct loop *, struct diag *);
 void nvmf_queries_free(struct nvmf_queries *);
+
+/* ---- The targets that a command line names, to be connected each. */
+
+struct nvmf_names { /* zeroed, then set by the owner */
+	const struct attach_env *env;
+	struct loop *loop;
+	int root;
+	char *const *operand; /* URIs; none: one target by the options */
+	unsigned operands;
+	const struct nvmf_options *options;
+	const char *config; /* file with further options of them; NULL, "none": none */
+
+	/* filled in */
+	struct nvmf_named {
+		struct nvmf_target target;
+		char uri[URI_MAX]; /* as typed, or built from the options */
+	} * list;
+	struct nvmf_target **target; /* of the list */
+	unsigned count;
+
+	struct nvmf_entries conf; /* private */
+};
+/* Read and complete all targets, running the loop to resolve their names. Call nvmf_names_free()
+ * also on failure. */
+int nvmf_names_read(struct nvmf_names *, struct diag *);
+void nvmf_names_free(struct nvmf_names *); /* wipes secrets */
+
+/* ---- Further paths to a subsystem, from the discovery controller at its address. */
+
+struct nvmf_path {
+	struct nvmf_path *next;
+	char uri[URI_MAX];
+	struct nvmf_target target; /* complete, unless why.err */
+	struct diag why;           /* an invalid record, or the discovery itself has failed */
+	struct nvmf_record record; /* private; the target's strings */
+};
+/* Query the discovery controllers of the targets with find_paths and their referrals in parallel,
+ * running the loop, and list the paths to their subsystems, except the targets. A query that fails
+ * is an item with why.
+ * -errno if the loop could not be run. nvmf_paths_free() also after a failure. */
+int nvmf_paths_find(struct loop *, int root, const struct nvmf_options *,
+	struct nvmf_target *const *, unsigned count, struct nvmf_path **, struct diag *);
+void nvmf_paths_free(struct nvmf_path *); /* wipes secrets; NULL is allowed */
+/* Add the disks of a connection, which must not change until the end. -ENOMEM. */
+struct multipath;
+int attach_nvme_add_paths(struct multipath *, struct attach_nvme *, struct diag *);
 
 /* ---- All that URIs and configuration name, and what the discovery controllers among them report:
  * all queries and connections run in parallel. */

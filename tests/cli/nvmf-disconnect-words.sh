@@ -9,6 +9,8 @@ d="$RDMASTOR nvmf-disconnect --dry-run"
 {
 	error 2 usage '' 'URI -n -d --all' $d
 	error 2 usage nvme0 "'nvme0' -n -d" $d nvme0 -n nqn.x
+	error 1 not-found /dev/null status $d nvme987 /dev/null
+	error 2 usage 'nvme[+]tcp://127.0.0.1/nqn.x[?]paths=all' "'all' auto" $d nvme987 'nvme+tcp://127.0.0.1/nqn.x?paths=all'
 	error 1 not-found /dev/null status $d -d /dev/null
 	error 2 usage '' '-d empty' $d -d ''
 	error 2 usage '' '-d empty' $d -d ,
@@ -28,6 +30,8 @@ for gone in nvme987 '-d sdzzz9' '-d /gone/nvme0' '-d nvme987 -n nqn.x' '-d nvme9
 	none $gone || die "$gone: what is gone"
 done
 none nvme+tcp://192.0.2.1/nqn.never.connected || die "a URI that is not connected"
+none nvme+tcp://192.0.2.1/nqn.never.connected 'nvme+tcp://192.0.2.2/nqn.never.connected?paths=auto' nvme987 ||
+	die "several that are not connected"
 uri='nvme+tcp://127.0.0.1/nqn.never.connected?secret-file=/gone/with/its/stick'
 RDMASTOR_DHCHAP_SECRET=worn none "$uri" ||
 	die "an end needs no secret"

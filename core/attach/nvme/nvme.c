@@ -370,10 +370,42 @@ static int nvme_poll(struct attach *attach)
 	return err ? err : 1;
 }
 
+/* The kernel keeps namespaces apart that have one ID in subsystems of one NQN, but other
+ * identifiers: find the one that it has. */
+static bool find_namesake(
+	const struct attach_nvme *nvme, uint32_t nsid, struct nvmf_disk *found, char ctrl[16])
+{
+	struct nvmf_ctrl *ctrls;
+	unsigned count;
+
+	found->name[0] = 0;
+	if (kernel_nvmf_list(nvme->attach.root, &ctrls, &count, NULL))
+		return false;
+	for (unsigned i = 0; i < count && !found->name[0]; i++) {
+		struct nvmf_disk *disks = NULL;
+		unsigned disk_count = 0;
+
+		if (strcmp(ctrls[i].nqn, nvme->ctrl.nqn) ||
+			!strcmp(ctrls[i].name, nvme->ctrl.name) ||
+			kernel_nvmf_disks(
+				nvme->attach.root, ctrls[i].name, &disks, &disk_count, NULL))
+			continue;
+		for (unsigned d = 0; d < disk_count; d++)
+			if (disks[d].nsid == nsid)
+				*found = disks[d];
+		memcpy(ctrl, ctrls[i].name, 16);
+		free(disks);
+	}
+	free(ctrls);
+	return found->name[0];
+}
+
 static void nvme_timeout_error(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	const char *closed = attach_unopened(attach);
+	struct nvmf_disk namesake;
+	char ctrl[16];
 
 	for (unsigned i = 0; i < nvme->disks && !nvme->missing_nsid && closed[0]; i++)
 		if (!strcmp(nvme->disk[i].name, closed))
@@ -382,6 +414,11 @@ static void nvme_timeout_error(struct attach *attach)
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for %s: its state is %s", attach->what,
 			nvme->ctrl.state);
+	else if (!disk_of(nvme, nvme->missing_nsid) &&
+		 find_namesake(nvme, nvme->missing_nsid, &namesake, ctrl))
+		diag_set(&attach->why, DIAG_MISMATCH, EXDEV,
+			"namespace %u is not /dev/%s (%s) of %s, which has the same NQN",
+			nvme->missing_nsid, namesake.name, namesake.wwid, ctrl);
 	else
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for the block device of namespace %u of %s",
@@ -418,6 +455,35 @@ void attach_nvme_users(
 		.grace_ms = DELETE_MS };
 
 	attach_users_text(&found, child_call_run(&call, &root, 1), text);
+}
+
+struct flushing {
+	struct several several;
+	bool force;
+};
+
+static int flush(int root, const void *arg, void *out)
+{
+	const struct flushing *flushing = arg;
+
+	(void)out;
+	return -kernel_nvmf_flush(
+		root, flushing->several.ctrls, flushing->several.count, flushing->force);
+}
+
+int attach_nvme_flush(
+	int root, const struct nvmf_ctrl *ctrls, unsigned count, bool force, struct diag *diag)
+{
+	const struct flushing flushing = { { ctrls, count }, force };
+	struct child_call call = { .fn = flush,
+		.arg = &flushing,
+		.until = loop_clock() + USERS_MS * MSEC,
+		.grace_ms = DELETE_MS };
+	int err = child_call_run(&call, &root, 1);
+
+	return err && !force ? diag_set(diag, DIAG_BUSY, -err, "remove the multipath device: %s",
+				       diag_errno_text(-err))
+			     : 0;
 }
 
 static void nvme_users(const struct attach *attach, int root, struct attach_users *found)

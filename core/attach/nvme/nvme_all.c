@@ -141,60 +141,14 @@ static void start_connection(struct nvmf_job *job)
 
 /* ---- A discovery controller and its records. */
 
-/* Options of the discovery controller apply to its records, too. A loss policy is passed as such.
- */
-static void pass_on(struct nvmf_options *own, const struct nvmf_target *t)
-{
-	for (int key = NVMF_HOSTNQN; key < NVMF_KEYS; key++) {
-		if (kernel_nvmf_key_flag(key))
-			own->flag[key] |= t->params.value[key] != NULL;
-		else if (t->params.value[key] && !nvmf_target_key_from_policy(t, key))
-			own->value[key] = t->params.value[key];
-	}
-	if (t->policy[0])
-		own->on_loss = t->policy;
-	if (t->tls.ring)
-		own->value[NVMF_KEYRING] = t->tls.ring;
-	if (t->tls.psk.len)
-		own->tls_source = t;
-}
-
-/* Local address and TLS apply to the same transport only. Names are rejected, as they would make
- * this machine query name servers (Base 2.1, 5.1.12.3.1: TRADDR is an address). */
 static void connect_record(
 	struct nvmf_job *job, const struct nvmf_job *query, const struct nvmf_record *record)
 {
-	struct nvmf_options own = query->options;
-	const struct nvmf_all *all = job->all;
-	struct addr addr;
-	int err;
-
-	pass_on(&own, &query->target);
-	own.value[NVMF_TRANSPORT] = record->trtype == NVMF_TRTYPE_RDMA ? "rdma" : "tcp";
-	own.value[NVMF_TRADDR] = record->traddr;
-	own.value[NVMF_TRSVCID] = record->trsvcid;
-	own.value[NVMF_NQN] = record->subnqn;
-	if (strcmp(query->target.params.value[NVMF_TRANSPORT], own.value[NVMF_TRANSPORT])) {
-		own.value[NVMF_HOST_TRADDR] = own.value[NVMF_HOST_IFACE] = NULL;
-		own.flag[NVMF_HDR_DIGEST] = own.flag[NVMF_DATA_DIGEST] = own.flag[NVMF_TLS] =
-			own.flag[NVMF_CONCAT] = false;
-		own.value[NVMF_TLS_KEY] = own.value[NVMF_KEYRING] = own.tls_key_file =
-			own.tls_key_fd = own.tls_key_identity = NULL;
-		own.tls_source = NULL;
-	}
-	nvmf_uri(own.value, job->uri);
-	err = addr_known(&addr, record->traddr, 1, NULL) > 0
-		      ? nvmf_target_read(&job->target, all->env, all->root, &own, NULL, &job->why)
-		      : diag_set(&job->why, DIAG_PROTOCOL, EPROTO, "invalid address '%s'",
-				record->traddr);
-	if (!err)
-		err = nvmf_target_set_addr(&job->target, &addr, &job->why);
-	if (!err) {
-		nvmf_uri(job->target.params.value, job->uri);
-		start_connection(job);
-	} else {
+	if (nvmf_record_target(&job->target, &query->target, &query->options, job->all->root,
+		    record, job->uri, &job->why))
 		finish_job(job);
-	}
+	else
+		start_connection(job);
 }
 
 static void connect_log(struct nvmf_job *query, const struct nvmf_log *log)
@@ -262,7 +216,8 @@ static void start_query(struct nvmf_job *job)
 
 	if (!query)
 		diag_sys(&job->why, ENOMEM, "discovery");
-	if (!query || nvmf_query_target(query, &job->target, port, &job->why)) {
+	if (!query || nvmf_query_target(query, &job->target, job->target.params.value[NVMF_NQN],
+			      port, &job->why)) {
 		finish_job(job);
 		return;
 	}
@@ -353,6 +308,11 @@ static int add_entry(struct nvmf_all *all, struct nvmf_job **last, const struct 
 	if (nvmf_target_read(
 		    &job->target, all->env, all->root, &job->options, entry->uri, &job->why))
 		return 0;
+	if (job->target.find_paths) {
+		diag_set(&job->why, DIAG_USAGE, EINVAL, "paths=auto is for nvmf-connect");
+		return diag_hint(&job->why, "without an NQN, nvmf-connect-all connects all paths"),
+		       0;
+	}
 	job->target.nsid = entry->nsid ? entry->nsid : job->target.nsid;
 	name_source(&job->target.identity, entry, all->options->value, from);
 	/* print it once: only configuration files may differ */

@@ -139,12 +139,12 @@ static int add_keys(struct nvmf_query *query, const char *const value[NVMF_KEYS]
 	return 0;
 }
 
-int nvmf_query_target(
-	struct nvmf_query *query, const struct nvmf_target *t, bool port, struct diag *diag)
+int nvmf_query_target(struct nvmf_query *query, const struct nvmf_target *t, const char *nqn,
+	bool port, struct diag *diag)
 {
-	static const enum nvmf_key own[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID, NVMF_NQN,
+	static const enum nvmf_key own[] = { NVMF_TRANSPORT, NVMF_TRADDR, NVMF_TRSVCID,
 		NVMF_HOST_TRADDR, NVMF_HOST_IFACE };
-	const char *value[NVMF_KEYS] = { 0 };
+	const char *value[NVMF_KEYS] = { [NVMF_NQN] = nqn };
 
 	for (unsigned i = 0; i < sizeof(own) / sizeof(*own); i++)
 		if (own[i] != NVMF_TRSVCID || port)

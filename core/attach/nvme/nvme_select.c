@@ -101,7 +101,7 @@ static int add_devices(
 }
 
 /* Select the connections of a URI. Without an NQN all at that address, whatever the port of the
- * discovery. */
+ * discovery; with paths=auto all to that NQN. */
 static int add_uri(struct rules *rules, const struct nvmf_selection *selection, struct diag *diag)
 {
 	static const struct nvmf_options none = { .no_secrets = true };
@@ -122,6 +122,9 @@ static int add_uri(struct rules *rules, const struct nvmf_selection *selection, 
 			rules->value[host[i]] = NULL;
 	if (!t->uri.path || !t->uri.path[0])
 		rules->value[NVMF_TRSVCID] = rules->value[NVMF_NQN] = NULL;
+	if (t->find_paths)
+		rules->value[NVMF_TRANSPORT] = rules->value[NVMF_TRADDR] =
+			rules->value[NVMF_TRSVCID] = NULL;
 	return err;
 }
 

@@ -150,17 +150,10 @@ static void show_ctrl(struct out *out, const struct attach_nvme *nvme)
 	out_end(out);
 }
 
-static void show_disk(struct out *out, const struct nvmf_disk *disk, const char *print)
+static void show_disk_line(struct out *out, const struct nvmf_disk *disk, const char *print)
 {
 	char size[16];
 
-	out_object(out, NULL);
-	out_text(out, "device", NULL, "/dev/%s", disk->name);
-	out_u64(out, "nsid", NULL, disk->nsid);
-	out_u64(out, "size", NULL, disk->size);
-	out_u64(out, "block_size", NULL, disk->block);
-	if (disk->wwid[0])
-		out_text(out, "by_id", NULL, "/dev/disk/by-id/nvme-%s", disk->wwid);
 	if (!print)
 		out_line(out, "/dev/%s: %s, block size %u%s%s", disk->name,
 			out_human(disk->size, size), disk->block,
@@ -169,6 +162,19 @@ static void show_disk(struct out *out, const struct nvmf_disk *disk, const char 
 		out_line(out, "/dev/disk/by-id/nvme-%s", disk->wwid);
 	else
 		out_line(out, "/dev/%s", disk->name);
+}
+
+static void show_disk(struct out *out, const struct nvmf_disk *disk, const char *print)
+{
+	out_object(out, NULL);
+	out_text(out, "device", NULL, "/dev/%s", disk->name);
+	out_u64(out, "nsid", NULL, disk->nsid);
+	out_u64(out, "size", NULL, disk->size);
+	out_u64(out, "block_size", NULL, disk->block);
+	if (disk->wwid[0])
+		out_text(out, "by_id", NULL, "/dev/disk/by-id/nvme-%s", disk->wwid);
+	if (!disk->joined)
+		show_disk_line(out, disk, print);
 	out_end(out);
 }
 

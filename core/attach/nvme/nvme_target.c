@@ -95,6 +95,12 @@ static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options
 		if (!file[i])
 			file[i] = value;
 	}
+	value = uri_value(&t->uri, "paths");
+	t->find_paths = value;
+	if (value && strcmp(value, "auto") != 0)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "paths='%s': expected auto", value);
+	if (value && !*t->uri.path)
+		return diag_set(diag, DIAG_USAGE, EINVAL, "paths=auto requires an NQN in the URI");
 	err = uri_refuse_disk_keys(&t->uri, diag);
 	return err ? err : uri_done(&t->uri, diag);
 }

@@ -44,9 +44,15 @@ bool nvmf_target_discovery(const struct nvmf_target *); /* it has the well-known
 /* Hint at the command that attaches the target in userspace with the same parameters. No hint if
  * only the kernel can authenticate or encrypt. */
 void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
-/* Set text, shown and identity from a target that is a discovery controller. port: only at its
- * port; otherwise at the default ports. */
-int nvmf_query_target(struct nvmf_query *, const struct nvmf_target *, bool port, struct diag *);
+/* Set text, shown and identity for the discovery controller of this NQN at the address of a target.
+ * port: only at its port; otherwise at the default ports. */
+int nvmf_query_target(
+	struct nvmf_query *, const struct nvmf_target *, const char *nqn, bool port, struct diag *);
+/* Set a target from a record that a discovery controller has reported, and the options and URI keys
+ * of `from`, by which the controller was found. All of them must outlive it. uri: of the record. */
+int nvmf_record_target(struct nvmf_target *, const struct nvmf_target *from,
+	const struct nvmf_options *, int root, const struct nvmf_record *, char uri[URI_MAX],
+	struct diag *);
 
 /* Print which parts of the configuration were skipped. */
 void nvmf_show_notes(const struct out_notes *, const struct nvmf_entries *);

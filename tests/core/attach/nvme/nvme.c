@@ -421,6 +421,18 @@ Test(nvme, what_does_not_come_is_not_waited_for_forever)
 	diag_says(why, DIAG_CLOSED, NULL, "nvme2");
 }
 
+/* The kernel has another disk of that number, of a target with the same NQN. */
+Test(nvme, namespace_that_another_target_has)
+{
+	nvme_tree_ctrl(&tree, "nvme1", "rdma", "nqn.t1", "traddr=10.0.0.7,trsvcid=4420");
+	nvme_tree_disk(&tree, "nvme1", "nvme0c1n3", "nvme0n3", 3);
+	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	prepare(1500);
+	target.nsid = 3;
+	cr_assert_eq(run(), -EXDEV);
+	diag_says(why, DIAG_MISMATCH, NULL, "namespace_3 nvme0n3 uuid. nvme1 same_NQN");
+}
+
 /* What the controller shows, as if it had been asked. */
 static int look_with(const uint32_t *nsid, int count, uint32_t wanted, const char *uuid)
 {

@@ -255,6 +255,7 @@ Test(nvme_select, an_address_by_its_name)
 Test(nvme_select, a_uri_is_one_connection_by_any_host)
 {
 	SELECTS("nvme+tcp://10.0.0.1/nqn.t1", "nvme0 ");
+	SELECTS("nvme+tcp://10.0.0.9/nqn.t1?paths=auto", "nvme0 nvme1 nvme2 ");
 	SELECTS("nvme+tcp://10.0.0.2/nqn.t1", "nvme1 ");
 	SELECTS("nvme+rdma://10.0.0.1/nqn.t1", "nvme2 ");
 	SELECTS("nvme+tcp://[fd00::1]/nqn.t2", "nvme10 ");
