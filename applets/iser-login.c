@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* iser-login: attach iSCSI targets as block devices through the kernel's initiators, or change
  * settings of a session. */
+#include "attach_multipath.h"
 #include "iscsi_monitor.h"
 #include "iscsi_rows.h"
 #include "kernel_identity.h"
@@ -111,18 +112,45 @@ static int show_all(struct call *call, struct iscsi_logins *login, bool *has_ses
 	return failed || login->boot_config.problems ? EXIT_PARTLY : EXIT_DONE;
 }
 
+/* Find the disks that several sessions lead to. */
+static void join_paths(struct multipath *mp, struct iscsi_logins *login, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < login->count && !err; i++)
+		if (!login->attach[i].attach.why.err && !login->env->dry_run)
+			err = attach_iscsi_add_paths(mp, &login->attach[i], diag);
+	if (!err)
+		multipath_join(mp, diag);
+}
+
 static int log_in(struct call *call, struct iscsi_logins *login, bool *has_session)
 {
-	struct loop *loop;
+	const struct login_options *opts = call->opts;
+	struct multipath mp = { .root = login->root,
+		.notes = &login->env->notes,
+		.deadline = login->until,
+		.detach = "iser-logout" };
+	struct diag joined = { 0 };
 	int err = iscsi_logins_read(login, call->diag);
 
 	if (!err)
-		err = loop_new(&loop, &call->loop, call->diag);
+		err = loop_new(&mp.loop, &call->loop, call->diag);
 	if (err)
 		return err;
-	err = iscsi_logins_run(login, loop, call->diag);
-	loop_free(loop);
-	return err ? err : show_all(call, login, has_session);
+	err = iscsi_logins_run(login, mp.loop, call->diag);
+	if (!err) {
+		join_paths(&mp, login, &joined);
+		err = show_all(call, login, has_session);
+		multipath_show(&mp, call->out, opts->print);
+	}
+	if (!err && joined.err) {
+		*call->diag = joined;
+		err = EXIT_PARTLY;
+	}
+	multipath_free(&mp);
+	loop_free(mp.loop);
+	return err;
 }
 
 /* "session1", "/dev/sda": change its settings, print its disks. */
@@ -241,6 +269,8 @@ const struct applet applet_iser_login = {
 	.examples =
 		"  rdmastor iser-login iser://10.0.0.1/iqn.2024-01.com.example:disk1\n"
 		"  rdmastor iser-login -T iqn.2024-01.com.example:disk1 -p 10.0.0.1 -p 10.0.1.1\n"
+		"  rdmastor iser-login iser://10.0.0.1/iqn.2024-01.com.example:disk1 "
+		"iser://10.0.1.1/iqn.2024-01.com.example:disk1\n"
 		"  rdmastor iser-login /dev/sdb --on-loss forever\n",
 	.opts_size = sizeof(struct login_options),
 	.max = 255,

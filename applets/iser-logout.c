@@ -126,7 +126,8 @@ static int check_transport(const struct kernel_iscsi_session *session, struct di
 		session->transport);
 }
 
-static int detach_all(struct logout *logout, struct attach_iscsi *list, struct attach **attach)
+static int detach_all(
+	struct logout *logout, struct attach_iscsi *list, struct attach **attach, unsigned *host)
 {
 	const struct logout_options *opts = logout->call->opts;
 	const struct detach_options how = { .loop = &logout->call->loop,
@@ -134,8 +135,12 @@ static int detach_all(struct logout *logout, struct attach_iscsi *list, struct a
 		.force = opts->force,
 		.dry_run = opts->common.dry_run,
 		.verb = "log out" };
+	struct scsi_hosts together = { .host = host };
 	int err;
 
+	for (unsigned i = 0; i < logout->count; i++)
+		if (logout->chosen[i] && !list[i].attach.why.err)
+			host[together.count++] = logout->list[i].host;
 	for (unsigned i = 0; i < logout->count; i++) {
 		const struct kernel_iscsi_session *session = &logout->list[i];
 
@@ -147,7 +152,7 @@ static int detach_all(struct logout *logout, struct attach_iscsi *list, struct a
 				strcmp(session->transport, "iser") ? ISCSI_TCP : ISCSI_ISER,
 			.sid = session->sid,
 			.cid = session->cid,
-			.luns.host = session->host };
+			.luns = { .host = session->host, .together = together } };
 		attach[i] = &list[i].attach;
 		snprintf(attach[i]->what, sizeof(attach[i]->what), "session%u", session->sid);
 	}
@@ -208,13 +213,15 @@ static int end_all(struct logout *logout)
 {
 	struct attach_iscsi *list = calloc(logout->count + 1, sizeof(*list));
 	struct attach **attach = calloc(logout->count + 1, sizeof(*attach));
-	int err = list && attach ? 0 : diag_sys(logout->call->diag, ENOMEM, "sessions");
+	unsigned *host = calloc(logout->count + 1, sizeof(*host));
+	int err = list && attach && host ? 0 : diag_sys(logout->call->diag, ENOMEM, "sessions");
 
 	for (unsigned i = 0; i < logout->count && !err; i++)
 		check_transport(&logout->list[i], &list[i].attach.why);
 	if (!err)
-		err = detach_all(logout, list, attach);
+		err = detach_all(logout, list, attach, host);
 	err = err ? err : show_all(logout, list);
+	free(host);
 	free(attach);
 	free(list);
 	return err;

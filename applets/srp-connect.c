@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* srp-connect: connect the kernel to SRP targets, or change the timeouts of existing connections.
  */
+#include "attach_multipath.h"
 #include "kernel_identity.h"
 #include "loop.h"
 #include "srp_rows.h"
@@ -66,9 +67,11 @@ struct work {
 	struct call *call;
 	struct connection *list;
 	struct attach **attach; /* NULL: failed before */
+	struct srp_target **target;
 	unsigned count;
 	int root;
 	struct loop *loop;
+	struct multipath multipath;
 };
 
 /* A usage error is that of the whole command: nothing is connected. */
@@ -89,6 +92,9 @@ static int read_all(const struct work *w)
 		*w->call->diag = *why;
 		return -why->err;
 	}
+	for (unsigned i = 0; i < w->count; i++)
+		w->target[i] = &w->list[i].target;
+	srp_targets_separate(w->target, w->count);
 	return 0;
 }
 
@@ -140,6 +146,25 @@ static int attach_all(const struct work *w)
 	return err;
 }
 
+/* Find the disks that several connections lead to. */
+static void join_paths(struct work *w, struct diag *diag)
+{
+	const struct connect_options *opts = w->call->opts;
+	uint32_t ms = opts->common.timeout_ms;
+	int err = 0;
+
+	w->multipath = (struct multipath){ .root = w->root,
+		.loop = w->loop,
+		.notes = &w->call->notes,
+		.deadline = ms ? loop_clock() + ms * MSEC : 0,
+		.detach = "srp-disconnect" };
+	for (unsigned i = 0; i < w->count && !err && !opts->common.dry_run; i++)
+		if (!w->target[i]->srp.attach.why.err)
+			err = attach_srp_add_paths(&w->multipath, w->target[i], diag);
+	if (!err)
+		multipath_join(&w->multipath, diag);
+}
+
 /* ---- Results. */
 
 static void show(struct connection *c)
@@ -160,10 +185,14 @@ static void show_uri(const struct connection *c)
 
 /* One result each. The first failure becomes that of the command, which main prints; the others are
  * notes. */
-static int show_all(const struct work *w)
+static int show_all(struct work *w)
 {
 	struct call *call = w->call;
+	const struct connect_options *opts = call->opts;
+	struct diag joined = { 0 };
 	unsigned failed = 0;
+
+	join_paths(w, &joined);
 
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < w->count; i++) {
@@ -186,6 +215,11 @@ static int show_all(const struct work *w)
 	out_end(call->out);
 	out_u64(call->out, "succeeded", NULL, w->count - failed);
 	out_u64(call->out, "failed", NULL, failed);
+	multipath_show(&w->multipath, call->out, opts->print);
+	if (!failed && joined.err) {
+		*call->diag = joined;
+		return EXIT_PARTLY;
+	}
 	return !failed ? EXIT_DONE : failed < w->count ? EXIT_PARTLY : -call->diag->err;
 }
 
@@ -218,7 +252,9 @@ static int run(struct call *call)
 		return diag_sys(call->diag, errno, "open /");
 	w.list = calloc(w.count, sizeof(*w.list));
 	w.attach = calloc(w.count, sizeof(*w.attach));
-	err = w.list && w.attach ? read_all(&w) : diag_sys(call->diag, ENOMEM, "targets");
+	w.target = calloc(w.count, sizeof(*w.target));
+	err = w.list && w.attach && w.target ? read_all(&w)
+					     : diag_sys(call->diag, ENOMEM, "targets");
 	if (w.count == 1 && w.list)
 		show_uri(&w.list[0]);
 	if (!err)
@@ -227,11 +263,13 @@ static int run(struct call *call)
 		err = attach_all(&w);
 	if (!err)
 		err = w.count > 1 ? show_all(&w) : show_one(call, &w.list[0]);
+	multipath_free(&w.multipath);
 	loop_free(w.loop);
 	for (unsigned i = 0; w.list && i < w.count; i++)
 		attach_luns_free(&w.list[i].target.srp.luns);
 	free(w.list);
 	free(w.attach);
+	free(w.target);
 	close(w.root);
 	return err;
 }

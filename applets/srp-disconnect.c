@@ -38,72 +38,6 @@ struct chosen {
 	bool spared; /* --all left out those of the root file system */
 };
 
-static bool passes(const struct kernel_srp *host, const struct srp_target *target)
-{
-	const struct attach_srp *srp = &target->srp;
-
-	if ((srp->dev && strcmp(srp->dev, host->dev)) || (srp->port && srp->port != host->port))
-		return false;
-	return kernel_srp_fits(host, &target->params, NULL);
-}
-
-static int ambiguous(const struct chosen *chosen, struct diag *diag)
-{
-	char text[200] = "";
-
-	for (unsigned i = 0; i < chosen->count; i++) {
-		size_t at = strlen(text);
-
-		snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "", chosen->host[i].host);
-	}
-	diag_set(diag, DIAG_USAGE, EINVAL,
-		"%s lead to this controller, and the kernel does not report their addresses", text);
-	return diag_hint(diag, "name one of them or a disk: rdmastor srp-disconnect %s",
-		chosen->host[0].host);
-}
-
-static int choose_target(struct call *call, struct chosen *chosen, const char *operand)
-{
-	const struct disconnect_options *opts = call->opts;
-	struct srp_target *target = calloc(1, sizeof(*target));
-	unsigned count = 0;
-	int err;
-
-	if (!target)
-		return diag_sys(call->diag, ENOMEM, "target");
-	target->word = operand;
-	err = srp_target_read(target, &opts->srp, call->diag);
-	if (!err && (!target->params.value[SRP_OPT_ID_EXT][0] ||
-			    !target->params.value[SRP_OPT_IOC_GUID][0]))
-		err = diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"no target given: id_ext and ioc_guid are required");
-	for (unsigned i = 0; !err && i < chosen->count; i++)
-		if (passes(&chosen->host[i], target))
-			chosen->host[count++] = chosen->host[i];
-	chosen->count = count;
-	if (!err && count > 1)
-		err = ambiguous(chosen, call->diag);
-	free(target);
-	return err;
-}
-
-static int choose_device(struct call *call, int root, struct chosen *chosen, const char *word)
-{
-	struct kernel_srp host;
-	int err = srp_device_host(root, word, &host, call->diag);
-
-	chosen->count = 0;
-	if (err == -ENOENT && attach_is_gone(root, word)) {
-		*call->diag = (struct diag){ 0 };
-		return 0;
-	}
-	if (err)
-		return err;
-	chosen->host[0] = host;
-	chosen->count = 1;
-	return 0;
-}
-
 static void spare_root(struct call *call, int root, struct chosen *chosen)
 {
 	unsigned count = 0;
@@ -122,21 +56,18 @@ static void spare_root(struct call *call, int root, struct chosen *chosen)
 static int choose(struct call *call, int root, struct chosen *chosen)
 {
 	const struct disconnect_options *opts = call->opts;
-	const char *operand = call->operands ? call->operand[0] : NULL;
 	int err = kernel_srp_list(root, &chosen->host, &chosen->count, call->diag);
 
-	if (err)
-		return err;
-	if (opts->all) {
-		spare_root(call, root, chosen);
-		return 0;
-	}
-	return operand && srp_is_device(operand) ? choose_device(call, root, chosen, operand)
-						 : choose_target(call, chosen, operand);
+	if (err || !opts->all)
+		return err ? err
+			   : srp_select(root, call->operand, call->operands, &opts->srp,
+				     chosen->host, &chosen->count, call->diag);
+	spare_root(call, root, chosen);
+	return 0;
 }
 
 static int detach_all(struct call *call, int root, const struct chosen *chosen,
-	struct attach_srp *list, struct attach **attach)
+	struct attach_srp *list, struct attach **attach, unsigned *host)
 {
 	const struct disconnect_options *opts = call->opts;
 	uint32_t ms = opts->common.timeout_ms;
@@ -145,10 +76,14 @@ static int detach_all(struct call *call, int root, const struct chosen *chosen,
 		.force = opts->force,
 		.dry_run = opts->common.dry_run,
 		.verb = "disconnect" };
+	const struct scsi_hosts together = { host, chosen->count };
 	int err;
 
+	for (unsigned i = 0; i < chosen->count; i++)
+		host[i] = (unsigned)kernel_srp_number(chosen->host[i].host);
 	for (unsigned i = 0; i < chosen->count; i++) {
 		list[i] = (struct attach_srp){ .attach = { .proto = &attach_srp_row, .root = root },
+			.luns.together = together,
 			.host = chosen->host[i] };
 		attach[i] = &list[i].attach;
 		snprintf(attach[i]->what, sizeof(attach[i]->what), "%s", chosen->host[i].host);
@@ -214,14 +149,16 @@ static int end_all(struct call *call, int root, const struct chosen *chosen)
 {
 	struct attach_srp *list = calloc(chosen->count + 1, sizeof(*list));
 	struct attach **attach = calloc(chosen->count + 1, sizeof(*attach));
-	int err = list && attach ? 0 : diag_sys(call->diag, ENOMEM, "disconnect");
+	unsigned *host = calloc(chosen->count + 1, sizeof(*host));
+	int err = list && attach && host ? 0 : diag_sys(call->diag, ENOMEM, "disconnect");
 
 	if (!err)
-		err = detach_all(call, root, chosen, list, attach);
+		err = detach_all(call, root, chosen, list, attach, host);
 	if (!err)
 		err = show_all(call, chosen, list);
 	free(list);
 	free(attach);
+	free(host);
 	return err;
 }
 
@@ -250,21 +187,21 @@ static int run(struct call *call)
 	root = kernel_root();
 	if (root < 0)
 		return diag_sys(call->diag, errno, "open /");
-	if (call->operands && strstr(call->operand[0], "://"))
+	if (call->operands == 1 && strstr(call->operand[0], "://"))
 		out_text(call->out, "uri", NULL, "%s", call->operand[0]);
 	err = choose(call, root, &chosen);
 	if (!err)
 		err = end_all(call, root, &chosen);
 	free(chosen.host);
 	close(root);
-	if (call->diag->err && call->operands)
+	if (call->diag->err && call->operands == 1)
 		diag_ctx(call->diag, "%s", call->operand[0]);
 	return err;
 }
 
 const struct applet applet_srp_disconnect = {
 	.name = "srp-disconnect",
-	.operands = "[URI|STRING|DEVICE]",
+	.operands = "[URI|STRING|DEVICE]...",
 	.schemes = SCHEME_SRP,
 	.keys = srp_target_keys,
 	.summary = "end SRP connections of the kernel",
@@ -274,7 +211,7 @@ const struct applet applet_srp_disconnect = {
 		    "  rdmastor srp-disconnect host6\n"
 		    "  rdmastor srp-disconnect --all\n",
 	.opts_size = sizeof(struct disconnect_options),
-	.max = 1,
+	.max = UINT8_MAX,
 	.has_dry_run = true,
 	.run = run,
 };

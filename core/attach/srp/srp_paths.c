@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Several paths to one target: each is an initiator port of its own, as a login ends the session of
+ * the same pair of ports (SRP r16a, 6.2). */
+#include "attach_multipath.h"
+#include "srp_target.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hex(const char *text)
+{
+	return strtoull(text, NULL, 16);
+}
+
+static const char *value(const struct srp_target *target, enum srp_opt key)
+{
+	return target->params.value[key];
+}
+
+bool srp_target_same(const struct srp_target *a, const struct srp_target *b)
+{
+	return a->srp.params && b->srp.params &&
+	       hex(value(a, SRP_OPT_ID_EXT)) == hex(value(b, SRP_OPT_ID_EXT)) &&
+	       hex(value(a, SRP_OPT_IOC_GUID)) == hex(value(b, SRP_OPT_IOC_GUID));
+}
+
+static bool same_local_port(const struct attach_srp *a, const struct attach_srp *b)
+{
+	return !(a->dev && b->dev && strcmp(a->dev, b->dev)) &&
+	       !(a->port && b->port && a->port != b->port);
+}
+
+static bool same_path(const struct srp_target *a, const struct srp_target *b)
+{
+	return !strcmp(value(a, SRP_OPT_DEST), value(b, SRP_OPT_DEST)) &&
+	       !strcmp(value(a, SRP_OPT_DGID), value(b, SRP_OPT_DGID)) && a->srp.lid == b->srp.lid;
+}
+
+/* The GUID of the target's port, as srp_daemon takes; without one a number that depends only on its
+ * address, so that the same command finds the connection again (FNV-1a). */
+static uint64_t extension(const struct srp_target *target)
+{
+	const char *gid = value(target, SRP_OPT_DGID);
+	uint64_t hash = 0xcbf29ce484222325;
+	char address[SRP_VALUE + 8];
+
+	if (strlen(gid) == 32)
+		return hex(gid + 16);
+	snprintf(address, sizeof(address), "%s %u", value(target, SRP_OPT_DEST), target->srp.lid);
+	for (const char *at = address; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
+	return hash;
+}
+
+void srp_targets_separate(struct srp_target *const *target, unsigned count)
+{
+	for (unsigned i = 1; i < count; i++) {
+		char *ext = target[i]->params.value[SRP_OPT_INITIATOR_EXT];
+		bool one_port = false;
+
+		for (unsigned j = 0; j < i; j++) {
+			if (!srp_target_same(target[j], target[i]) ||
+				same_path(target[j], target[i]))
+				continue;
+			one_port |= same_local_port(&target[j]->srp, &target[i]->srp);
+			target[i]->srp.nth += value(target[i], SRP_OPT_DEST)[0] &&
+					      value(target[j], SRP_OPT_DEST)[0];
+		}
+		if (one_port && !ext[0])
+			snprintf(ext, SRP_VALUE, "%016" PRIx64, extension(target[i]));
+	}
+}
+
+int attach_srp_add_paths(struct multipath *mp, struct srp_target *target, struct diag *diag)
+{
+	struct attach_srp *srp = &target->srp;
+	int err = 0;
+
+	snprintf(target->name, sizeof(target->name), "%016" PRIx64 "/%016" PRIx64,
+		srp->host.ioc_guid, srp->host.id_ext);
+	for (unsigned i = 0; i < srp->luns.count && !err; i++) {
+		struct scsi_lun *lun = &srp->luns.list[i];
+
+		if (!lun->node[0])
+			continue;
+		err = multipath_add(mp,
+			&(struct multipath_path){ .via = srp->host.host,
+				.target = target->name,
+				.unit = lun->lun,
+				.node = lun->node,
+				.wwid = lun->wwid,
+				.joined = &lun->joined },
+			diag);
+	}
+	return err;
+}

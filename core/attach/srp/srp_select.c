@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Select connections of ib_srp that the user names by URI, string, options, host or disk. */
+#include "attach_detach.h"
+#include "srp_target.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct choice {
+	int root;
+	char *const *operand;
+	unsigned operands;
+	const struct srp_options *options;
+	const struct kernel_srp *host; /* of the list */
+	unsigned count;
+	bool *is; /* chosen */
+	struct diag *diag;
+};
+
+static bool passes(const struct kernel_srp *host, const struct srp_target *target)
+{
+	const struct attach_srp *srp = &target->srp;
+
+	if ((srp->dev && strcmp(srp->dev, host->dev)) || (srp->port && srp->port != host->port))
+		return false;
+	return kernel_srp_fits(host, &target->params, NULL);
+}
+
+static int refuse(const struct choice *c, const unsigned *index, unsigned count)
+{
+	const struct kernel_srp *first = &c->host[index[0]];
+	char text[200] = "";
+
+	for (unsigned i = 0; i < count; i++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "",
+			c->host[index[i]].host);
+	}
+	diag_set(c->diag, DIAG_USAGE, EINVAL,
+		"%s lead to this controller, and the kernel does not report their addresses", text);
+	return diag_hint(
+		c->diag, "name one of them or a disk: rdmastor srp-disconnect %s", first->host);
+}
+
+static int read_target(
+	const struct choice *c, const char *operand, struct srp_target *target, struct diag *diag)
+{
+	int err;
+
+	*target = (struct srp_target){ .word = operand };
+	err = srp_target_read(target, c->options, diag);
+	if (!err && (!target->params.value[SRP_OPT_ID_EXT][0] ||
+			    !target->params.value[SRP_OPT_IOC_GUID][0]))
+		err = diag_set(diag, DIAG_USAGE, EINVAL,
+			"no target given: id_ext and ioc_guid are required");
+	return err;
+}
+
+/* Count the operands that are paths to the same controller. */
+static unsigned count_paths(const struct choice *c, const struct srp_target *target)
+{
+	struct srp_target *other = calloc(1, sizeof(*other));
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < c->operands && other; i++)
+		count += !srp_is_device(c->operand[i]) &&
+			 !read_target(c, c->operand[i], other, NULL) &&
+			 srp_target_same(target, other);
+	free(other);
+	return count;
+}
+
+static int choose_target(struct choice *c, const char *operand)
+{
+	struct srp_target *target = calloc(1, sizeof(*target));
+	unsigned *index = calloc(c->count + 1, sizeof(*index)), found = 0;
+	int err = target && index ? read_target(c, operand, target, c->diag)
+				  : diag_sys(c->diag, ENOMEM, "target");
+
+	for (unsigned i = 0; !err && i < c->count; i++)
+		if (passes(&c->host[i], target)) {
+			c->is[i] = true;
+			index[found++] = i;
+		}
+	if (!err && found > 1 && found > count_paths(c, target))
+		err = refuse(c, index, found);
+	free(index);
+	free(target);
+	return err;
+}
+
+static int choose_device(struct choice *c, const char *word)
+{
+	struct kernel_srp host;
+	int err = srp_device_host(c->root, word, &host, c->diag);
+
+	if (err == -ENOENT && attach_is_gone(c->root, word)) {
+		*c->diag = (struct diag){ 0 };
+		return 0;
+	}
+	for (unsigned i = 0; !err && i < c->count; i++)
+		c->is[i] |= !strcmp(c->host[i].host, host.host);
+	return err;
+}
+
+int srp_select(int root, char *const *operand, unsigned operands, const struct srp_options *options,
+	struct kernel_srp *host, unsigned *count, struct diag *diag)
+{
+	struct choice c = { .root = root,
+		.operand = operand,
+		.operands = operands,
+		.options = options,
+		.host = host,
+		.count = *count,
+		.is = calloc(*count + 1, sizeof(*c.is)),
+		.diag = diag };
+	int err = c.is ? 0 : diag_sys(diag, ENOMEM, "targets");
+
+	if (!err && !operands)
+		err = choose_target(&c, NULL);
+	for (unsigned i = 0; i < operands && !err; i++) {
+		err = srp_is_device(operand[i]) ? choose_device(&c, operand[i])
+						: choose_target(&c, operand[i]);
+		if (err)
+			diag_ctx(diag, "%s", operand[i]);
+	}
+	*count = 0;
+	for (unsigned i = 0; i < c.count && !err; i++)
+		if (c.is[i])
+			host[(*count)++] = host[i];
+	free(c.is);
+	return err;
+}
