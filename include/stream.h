@@ -60,12 +60,12 @@ ssize_t stream_recv(struct stream *, const struct iovec *, int count);
 void stream_send(struct stream *, struct stream_out *chain);
 /* Return a counter of bytes that the peer has sent and acknowledged. */
 uint64_t stream_progress(struct stream *);
-/* Have TCP ask the peer when nothing came from it for that time, rounded down to seconds, at least
- * one. No effect on a unix socket. */
+/* Have TCP send a keepalive probe whenever nothing came from the peer for that time, rounded down
+ * to seconds, at least one. No effect on a unix socket. */
 void stream_probe(struct stream *, uint32_t idle_ms);
-/* Return whether data or such a question is unanswered and the peer's TCP has acknowledged nothing
- * for that time; the data may just have been sent. */
-bool stream_is_unanswered(struct stream *, uint32_t ms);
+/* Return whether data or a keepalive probe is unacknowledged, and the peer's TCP has acknowledged
+ * nothing for that time; the data may just have been sent. */
+bool stream_is_unacknowledged(struct stream *, uint32_t ms);
 /* Return whether the peer sends nothing more, even if unread data remains. */
 bool stream_peer_closed(struct stream *);
 /* Events to wait for. STREAM_READ: data (default). STREAM_RDHUP: no `readable`, but the end of the

@@ -13,7 +13,7 @@
 #define GRACE_MS       1000 /* wait that long for the other paths when opening, once one is up */
 #define RETRY_MIN_MS   100
 #define RETRY_MAX_MS   5000
-#define RETRY_OTHER_MS 500   /* the same, with several paths */
+#define RETRY_OTHER_MS 500   /* the same for a target that is away, with several paths */
 #define STEADY_MS      1000  /* a path that was up for that long is reopened without delay */
 #define REPORT_MS      60000 /* a path that refuses requests is reported once in that time */
 #define LEAF_IO_SIZE   64    /* minimum, as a path of another protocol may be added */
@@ -150,13 +150,15 @@ static void path_start(struct loop_timer *timer)
 		path_end(path, &why);
 }
 
-/* Reopen at once, then after 0.1 s doubling to 5 s, or 0.5 s with several paths, with a jitter of a
- * quarter: many lanes of many hosts lose the same target together. */
+/* Reopen at once, then after 0.1 s doubling to 5 s, or 0.5 s with several paths to a target that is
+ * away, with a jitter of a quarter: many lanes of many hosts lose the same target together. */
 static void path_retry(struct path *path)
 {
 	struct paths *paths = path->paths;
 	uint64_t delay = path->delay_ms * PATHS_MSEC;
-	uint32_t most = paths->count > 1 ? RETRY_OTHER_MS : RETRY_MAX_MS;
+	bool away = path->why.code == DIAG_TIMEOUT || path->why.code == DIAG_CLOSED ||
+		    path->why.code == DIAG_UNREACHABLE || path->why.code == DIAG_REFUSED;
+	uint32_t most = away && paths->count > 1 ? RETRY_OTHER_MS : RETRY_MAX_MS;
 
 	paths->seed = paths->seed * 1103515245u + 12345u;
 	delay = delay / 4 * 3 + delay / 2 * (paths->seed >> 16) / 65536;
@@ -241,8 +243,7 @@ static void path_joins(struct path *path)
 	struct paths *paths = path->paths;
 
 	path->up_ns = loop_clock();
-	if (path->connection++)
-		loop_trace(paths->bdev.loop, "path %s is back", path->uri.spelling);
+	path->connection++;
 	if (path->lost_ns || paths->out_ns)
 		paths_back(paths, path);
 	for (struct paths_lane *pl = paths->lanes; pl; pl = pl->next)

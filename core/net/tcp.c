@@ -313,11 +313,11 @@ void stream_probe(struct stream *stream, uint32_t idle_ms)
 		tcp_probe(tcp->fd.fd, idle_ms);
 }
 
-bool stream_is_unanswered(struct stream *stream, uint32_t ms)
+bool stream_is_unacknowledged(struct stream *stream, uint32_t ms)
 {
 	const struct tcp *tcp = tcp_of(stream);
 
-	return !tcp->socket_closed && tcp_is_unanswered(tcp->fd.fd, ms);
+	return !tcp->socket_closed && tcp_is_unacknowledged(tcp->fd.fd, ms);
 }
 
 bool stream_peer_closed(struct stream *stream)

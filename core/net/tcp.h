@@ -27,11 +27,9 @@ void tcp_reset_on_close(int fd);
 /* Return a progress counter: the bytes that this process has received and sent, plus those in the
  * receive buffer, minus those that the peer has not acknowledged. */
 uint64_t tcp_progress(int fd, uint64_t bytes);
-/* Have TCP ask a peer from which nothing came for that time, in whole seconds. */
+/* As stream_probe() and stream_is_unacknowledged(). */
 void tcp_probe(int fd, uint32_t idle_ms);
-/* Return whether data or a question of tcp_probe() is unanswered, and nothing was acknowledged for
- * that time. false: a unix socket. */
-bool tcp_is_unanswered(int fd, uint32_t ms);
+bool tcp_is_unacknowledged(int fd, uint32_t ms); /* false: a unix socket */
 bool tcp_peer_closed(int fd); /* the peer has closed, even if unread data remains */
 
 /* Usually there is one iovec, and the plain calls are cheaper, as the kernel copies no list. */

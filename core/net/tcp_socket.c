@@ -43,7 +43,7 @@ void tcp_probe(int fd, uint32_t idle_ms)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof(seconds));
 }
 
-bool tcp_is_unanswered(int fd, uint32_t ms)
+bool tcp_is_unacknowledged(int fd, uint32_t ms)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);

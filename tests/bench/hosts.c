@@ -175,6 +175,8 @@ int main(int argc, char **argv)
 
 		if (count <= hosts.connected || count > HOSTS_MAX)
 			die(argv[i], "not an ascending number of hosts");
+		if (count > (uint64_t)atoll(argv[3]))
+			die(argv[i], "more hosts than reads");
 		step(atoi(argv[1]), argv[2], count, (uint64_t)atoll(argv[3]));
 	}
 	return 0; /* the kernel closes all connections at once */

@@ -51,7 +51,7 @@ measure() {
 	taskset -c 0 hosts "${pids[0]}" "$4" $reads 1 $((100 / each)) $((1000 / each)) >"$tmp/hosts" || return
 	while read -r hosts one all idle _ used used_locked; do
 		cell="$where, $((hosts * each)) connections"
-		[ "$hosts" != 1 ] || cell="$where, 1 host"
+		[ "$hosts" != 1 ] || cell="$where, $each connections of one host"
 		emit "$cell, one host active" "$who" us "$one"
 		emit "$cell, all hosts active" "$who" us "$all"
 		# earlier hosts were the first to use the data buffers, which all share

@@ -50,6 +50,8 @@ for uri in "$NVME?timeout=0" 'ram:1M?timeout=0' "$URI&io-timeout=0"; do
 done
 error 2 usage "$(ere "$NVME?loss=0")" 'loss= 0.001.to.[0-9]+ fail-fast' \
 	"$RDMASTOR" info "$NVME?loss=0"
+error 2 usage "$(ere "$NVME?detect=0")" 'detect= more.than.0' "$RDMASTOR" info "$NVME?detect=0"
+error 2 usage "$(ere "$NVME?detect=0.05")" "detect='0.05' 0.1.s" "$RDMASTOR" info "$NVME?detect=0.05"
 error 2 usage "$(ere "$NVME?loss=soon")" "loss= 'soon' fail-fast" "$RDMASTOR" info "$NVME?loss=soon"
 for applet in 'info ram:1M' "nvmf-connect $NVME" 'iser-login iscsi://127.0.0.1/iqn.x' 'srp-connect srp+cm://127.0.0.1:1/2/1'; do
 	# shellcheck disable=SC2086 # words

@@ -24,6 +24,7 @@ x='srp\+cm://127.0.0.1:5555/2/1' # the object
 	error 2 usage $x/x "LUN 'x'" $c $cm/x
 	error 2 usage "$x\?sparkle=1" "key 'sparkle'" $c "$cm?sparkle=1"
 	error 2 usage "$x\?quiesce=9" "quiesce= not.supported kernel's" $c "$cm?quiesce=9"
+	error 2 usage "$x\?detect=9" "detect= not.supported kernel's" $c "$cm?detect=9"
 	error 2 usage "$x\?port=0" 'port= 1.to.254' $c "$cm?port=0"
 	error 2 usage $ids,sparkle=1 "'sparkle' add_target max_it_iu_size" $c $ids,sparkle=1
 	error 2 usage $ids,id_ext=1 'id_ext twice' $c $ids,id_ext=1

@@ -412,7 +412,7 @@ void stream_probe(struct stream *stream, uint32_t idle_ms)
 	(void)stream, (void)idle_ms;
 }
 
-bool stream_is_unanswered(struct stream *stream, uint32_t ms)
+bool stream_is_unacknowledged(struct stream *stream, uint32_t ms)
 {
 	(void)stream, (void)ms;
 	return false;

@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define IO_MS         30000
-#define DETECT_MIN_MS 1000 /* a peer may delay its acknowledgements */
+#define IO_MS 30000
+/* TCP probes an idle peer once a second at most, and one lost packet proves nothing. */
+#define DETECT_MIN_MS 2000
 #define LINKS         16
 #define DEPTH         64
 
@@ -75,8 +76,9 @@ int nbd_ini_conf_init(
 	*conf = (struct nbd_ini_conf){ .timeout_ms =
 					       env->timeout_ms == BDEV_NEVER ? 0 : env->timeout_ms,
 		.io_ms = IO_MS,
-		.detect_ms = env->detect_ms && env->detect_ms < DETECT_MIN_MS ? DETECT_MIN_MS
-									      : env->detect_ms };
+		.detect_ms = env->detect_ms };
+	if (conf->detect_ms && conf->detect_ms < DETECT_MIN_MS)
+		conf->detect_ms = DETECT_MIN_MS;
 	if (!strncmp(uri->scheme, "nbds", 4))
 		return no_tls(uri, diag);
 	err = tls_keys(uri, diag);

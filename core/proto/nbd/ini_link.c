@@ -95,20 +95,24 @@ static void stream_sent(struct stream *stream, struct stream_out *out)
 
 static void beat_set(struct nbd_ini_link *link)
 {
-	loop_timer_set(
-		link->loop, &link->timer, loop_clock() + link->conf->detect_ms * MSEC / BEATS_DEAD);
+	loop_timer_set(link->loop, &link->timer,
+		loop_now(link->loop) + link->conf->detect_ms * MSEC / BEATS_DEAD);
 }
 
-/* NBD has no keep-alive: ask TCP whether the server's host is still there. What is unanswered at
- * the first silent beat may just have been sent. */
+/* NBD has no keep-alive, so TCP has to tell whether the server's host is still there. What is
+ * unacknowledged at the first silent beat may just have been sent. */
 static void beat(struct loop_timer *timer)
 {
 	struct nbd_ini_link *link = container_of(timer, struct nbd_ini_link, timer);
+	struct diag why = { 0 };
+	char seconds[DIAG_SECONDS];
 
-	if (!stream_is_unanswered(link->stream, link->conf->detect_ms / BEATS_DEAD))
+	if (!stream_is_unacknowledged(link->stream, link->conf->detect_ms / BEATS_DEAD)) {
 		link->silent_beats = 0;
-	else if (++link->silent_beats == BEATS_DEAD) {
-		nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT, "the server's host is silent");
+	} else if (++link->silent_beats == BEATS_DEAD) {
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "no TCP acknowledgement in %s",
+			diag_seconds(link->conf->detect_ms, seconds));
+		nbd_ini_link_end(link, &why);
 		return;
 	}
 	beat_set(link);
@@ -117,7 +121,7 @@ static void beat(struct loop_timer *timer)
 static void begin_transmission(struct nbd_ini_link *link)
 {
 	link->up = true;
-	if (!link->conf->detect_ms)
+	if (!link->conf->detect_ms || link->conf->dst.ss.ss_family == AF_UNIX)
 		return;
 	link->timer.fire = beat;
 	stream_probe(link->stream, link->conf->detect_ms / 2);

@@ -80,11 +80,11 @@ int nvme_conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_en
 	int err;
 
 	*conf = (struct nvme_conf){ .carrier = carrier(uri),
-		.kato_ms = env->detect_ms > 1000 ? env->detect_ms
-			   : env->detect_ms      ? 1000
-						 : NVME_KATO_MS,
+		.kato_ms = env->detect_ms ? env->detect_ms : NVME_KATO_MS,
 		.detect_ms = env->detect_ms ? env->detect_ms : NVME_DETECT_MS,
 		.timeout_ms = env->timeout_ms ? env->timeout_ms : BDEV_TIMEOUT_MS };
+	if (conf->kato_ms < NVME_KATO_MIN_MS)
+		conf->kato_ms = NVME_KATO_MIN_MS;
 	if (conf->timeout_ms == BDEV_NEVER)
 		conf->timeout_ms = 0;
 	if (!uri->host[0])

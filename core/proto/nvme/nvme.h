@@ -13,6 +13,7 @@
 #define NVME_ADMIN_MS    10000
 #define NVME_IO_MS       30000
 #define NVME_KATO_MS     5000
+#define NVME_KATO_MIN_MS 1000
 #define NVME_DETECT_MS   7500
 
 struct nvme_carrier;

@@ -85,6 +85,18 @@ Test(paths_policy, a_lost_path_is_tried_twice_a_second_beside_another)
 	rig_fini(&rig);
 }
 
+Test(paths_policy, a_path_to_another_disk_is_tried_every_few_seconds)
+{
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.way[1].id.nguid[3] = 8;
+	rig_open(&rig, "flaky://a/?path=b");
+	rig_turn_for(&rig, 60000);
+	cr_assert_leq(atomic_load(&rig.way[1].attempts), 25);
+	rig_fini(&rig);
+}
+
 Test(paths_policy, preferred_is_taken_first_and_returned_to)
 {
 	struct rig rig;

@@ -165,28 +165,19 @@ Test(target, evicted_without_a_farewell)
 	cr_assert_eq(closes, 0);
 }
 
-static bool is_untouched(const struct target_conn *conn, unsigned first)
-{
-	const uint8_t *p = (const uint8_t *)target_cmd_at(conn, first), *end = conn->cmds;
-
-	for (end += conn->slots * sizeof(struct target_cmd); p < end && !*p; p++)
-		;
-	return p == end;
-}
-
 static int use_some(struct target_conn *conn, struct diag *diag)
 {
 	struct target_cmd *cmd[TARGET_EARLY_COMMANDS];
 	int err = target_conn_alloc_cmds(conn, SLOTS, diag);
 
 	cr_assert_eq(err, 0);
-	cr_assert(is_untouched(conn, 0));
+	cr_assert_eq(conn->prepared, 0);
 	for (unsigned i = 0; i < TARGET_EARLY_COMMANDS; i++) {
 		cmd[i] = target_cmd_alloc(conn);
 		cr_assert_eq(cmd[i], target_cmd_at(conn, i));
 		cr_assert_eq(cmd[i]->conn, conn);
 		cr_assert_eq((uint8_t *)cmd[i]->split.io.lower, conn->lower + (size_t)i * 8);
-		cr_assert(is_untouched(conn, i + 1));
+		cr_assert_eq(conn->prepared, i + 1);
 	}
 	cr_assert_null(target_cmd_alloc(conn), "the limit before the handshake");
 	target_cmd_drop(cmd[2]);
@@ -198,12 +189,12 @@ static int use_some(struct target_conn *conn, struct diag *diag)
 
 static void close_unused(struct target_conn *conn)
 {
-	cr_assert(is_untouched(conn, TARGET_EARLY_COMMANDS));
+	cr_assert_eq(conn->prepared, TARGET_EARLY_COMMANDS);
 	close_conn(conn);
 }
 
 /* So an idle connection takes little memory, whatever depth it has agreed on. */
-Test(target, touches_no_command_before_its_first_use)
+Test(target, prepares_commands_at_their_first_use)
 {
 	static const struct target_carrier carrier = { .name = "test",
 		.cmd_size = sizeof(struct target_cmd),
