@@ -164,12 +164,20 @@ struct bdev_path {
 	uint64_t fails_ns; /* loop_clock() when I/O will start to fail; 0: it fails, or no limit */
 };
 
+#define BDEV_SESSION_LANES 64
 /* What a target knows a connection by that one of its other connections can fence. */
 struct bdev_session {
 	char target[224]; /* name; "": it can't be fenced */
+	char host[224];   /* name, if the others belong to it */
 	uint16_t id;
 	uint8_t instance;
 	uint64_t random;
+	/* The next connection of the same path has it as well, and ends this one, so there must be
+	 * none while this one is being fenced. */
+	bool keeps_identity;
+	/* atomic: of lanes that the target knows by themselves. 0: no lane has had this number;
+	 * UINT32_MAX: it can't be fenced */
+	uint32_t lane[BDEV_SESSION_LANES];
 };
 /* The caller owns it and keeps it until done() was called or the bdev was freed. */
 struct bdev_fence {

@@ -119,6 +119,7 @@ struct iscsi_dial {
 	const struct iscsi_offered_params *offered; /* NULL: defaults */
 	const uint8_t *isid;                        /* 6 bytes; NULL: random */
 	uint8_t carrier;                            /* enum iscsi_carrier */
+	uint16_t tsih;      /* 0: a new session; else ask for a second connection of this one */
 	bool numbers;       /* reject redirects to host names: nothing is resolved */
 	bool keep_open;     /* conn, until iscsi_dial_end(); for longer done() sets it to NULL */
 	uint64_t until;     /* deadline, loop_clock(); 0: none */

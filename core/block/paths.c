@@ -168,6 +168,12 @@ static void path_retry(struct path *path)
 	loop_timer_set(paths->bdev.loop, &path->retry, loop_clock() + delay);
 }
 
+void paths_retry_held(struct path *path)
+{
+	if (path->state == PATH_IDLE && path->paths->bdev.state == BDEV_UP && !path->retry.on)
+		path_retry(path);
+}
+
 /* What the disk has lost of unflushed writes is lost over any other path, too. */
 static void path_keep_error(const struct path *path)
 {
@@ -185,6 +191,8 @@ static void path_reap(struct loop_work *work)
 
 	if (path->leaf) {
 		paths_fence_forget(path);
+		if (path->up_ns)
+			paths_fence_lost(path);
 		path_keep_error(path);
 		path->leaf->ops->free(path->leaf);
 	}
@@ -206,7 +214,7 @@ static void path_reap(struct loop_work *work)
 	path->state = paths->stopping ? PATH_OFF : PATH_IDLE;
 	if (paths->stopping)
 		loop_work_add(paths->bdev.loop, &paths->announce);
-	else if (paths->bdev.state == BDEV_UP)
+	else if (paths->bdev.state == BDEV_UP && !paths_fence_holds(path))
 		path_retry(path);
 	else
 		paths_decide(paths);
@@ -234,7 +242,6 @@ static void path_lost(struct path *path, const struct diag *why)
 		if (pl->leg[index].on)
 			loop_post(pl->lane.loop, &pl->leg[index].drop);
 	path_end(path, NULL);
-	paths_fence_lost(path);
 	paths_lost(path->paths, path);
 }
 

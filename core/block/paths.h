@@ -160,10 +160,13 @@ void paths_left(struct loop_msg *);
 void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
 void paths_leg_refused(struct loop_msg *);
-/* paths_fence.c, on the bdev's loop: a path was lost; one is up; its leaf is about to be freed */
+void paths_retry_held(struct path *); /* reopen it now, if a fence has held that */
+/* paths_fence.c, on the bdev's loop: a path was lost, and no lane uses it any more; one is up; its
+ * leaf is about to be freed; whether a path must not be reopened yet */
 void paths_fence_lost(struct path *);
 void paths_fence_again(struct paths *);
 void paths_fence_forget(const struct path *);
+bool paths_fence_holds(const struct path *);
 /* paths_uri.c: parse the URIs of all paths, the preferred one first, and the keys of all */
 int paths_uris(struct paths *, struct uri *, struct diag *);
 /* paths_same.c: whether two leaves are one disk, and whether a leaf meets the limits announced at

@@ -72,6 +72,11 @@ static void fence_done(struct bdev_fence *fence, int err)
 	paths_fence_again(paths);
 }
 
+bool paths_fence_holds(const struct path *path)
+{
+	return path->fenced_by && path->fence.session.keeps_identity;
+}
+
 /* While an earlier connection of the path is being fenced, this one waits for its turn. */
 void paths_fence_lost(struct path *path)
 {
@@ -93,6 +98,9 @@ void paths_fence_again(struct paths *paths)
 	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
 		if (path->fence_of && !path->fenced_by)
 			fence_start(path);
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
+		if (!paths_fence_holds(path))
+			paths_retry_held(path);
 }
 
 void paths_fence_forget(const struct path *by)

@@ -155,7 +155,8 @@ static int begin_login(struct iscsi_dial *d, struct diag *why)
 		.rdma = d->carrier == ISCSI_ISER,
 		.recv_max = d->offered ? d->offered->max_recv : d->conn->recv_limit,
 		.offered = d->offered,
-		.isid = d->isid };
+		.isid = d->isid,
+		.tsih = d->tsih };
 	uint8_t random[32];
 	int err = iscsi_auth_check(&d->from->auth, why);
 

@@ -13,16 +13,25 @@
 struct iscsi_dev {
 	struct scsi_disk disk; /* first */
 	struct iscsi_conf conf;
+	struct iscsi_fence *fence; /* of a lost path by this one; NULL: none */
 };
 
 static void dev_free(struct bdev *bdev)
 {
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 
+	iscsi_fence_free(dev->fence);
 	scsi_disk_fini(&dev->disk);
 	scsi_port_release(&dev->conf.port);
 	iscsi_conf_wipe(&dev->conf);
 	free(dev);
+}
+
+static int dev_fence(struct bdev *bdev, struct bdev_fence *of)
+{
+	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
+
+	return iscsi_fence_start(&dev->fence, &dev->disk, of);
 }
 
 static void dev_facts(struct bdev *bdev, struct out *out)
@@ -64,6 +73,7 @@ static const struct bdev_ops ops = { .name = "iscsi",
 	.lane = scsi_disk_lane,
 	.stop = scsi_disk_stop,
 	.free = dev_free,
+	.fence = dev_fence,
 	.facts = dev_facts };
 
 static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
@@ -78,6 +88,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	err = iscsi_conf_read(&dev->conf, &dev->disk, uri, carrier, env, diag);
 	if (!err)
 		err = scsi_port_acquire(&dev->conf.port, uri, diag);
+	dev->disk.port = dev->conf.port.number;
 	if (!err)
 		err = scsi_disk_start(&dev->disk, loop, &ops,
 			carrier == ISCSI_TCP ? &iscsi_tcp_carrier : &iscsi_iser_carrier, env, diag);

@@ -69,6 +69,7 @@ struct iscsi_sess {            /* first member of the carrier's session */
 	const struct iscsi_conf *conf;
 	struct iscsi_dial dial;
 	uint8_t isid[6];
+	uint16_t tsih;     /* set before it is opened: ask for a second connection of this one */
 	uint16_t max_cmds; /* in flight; enable_full_feature() may lower it */
 	bool enabled;      /* its full feature phase has begun */
 	bool logging_out;
@@ -102,4 +103,9 @@ void *iscsi_sess_end(struct scsi_sess *, struct scsi_slot *);
 void iscsi_sess_fail(struct scsi_sess *, const struct diag *why);
 void iscsi_sess_logout(struct scsi_sess *, const struct diag *why);
 void iscsi_sess_fini(struct scsi_sess *);
+void iscsi_sess_identify(const struct scsi_sess *, unsigned number, struct bdev_session *);
+/* fence.c. Of struct bdev_ops; its state is in *at, NULL while there is none. */
+struct iscsi_fence;
+int iscsi_fence_start(struct iscsi_fence **at, struct scsi_disk *, struct bdev_fence *);
+void iscsi_fence_free(struct iscsi_fence *); /* any time: no done() follows */
 extern const struct scsi_carrier iscsi_tcp_carrier, iscsi_iser_carrier;

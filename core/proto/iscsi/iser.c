@@ -492,5 +492,6 @@ const struct scsi_carrier iscsi_iser_carrier = { .sess_size = sizeof(struct iser
 	.fail = iscsi_sess_fail,
 	.logout = iscsi_sess_logout,
 	.fini = iscsi_sess_fini,
+	.identify = iscsi_sess_identify,
 	.map = map,
 	.unmap = unmap };

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#define SECOND_CID 1 /* the first connection of a session has CID 0 */
+
 static uint8_t stage(const struct iscsi_login *login)
 {
 	return login->step < ISCSI_LOGIN_KEYS ? ISCSI_STAGE_SECURITY : ISCSI_STAGE_OPERATIONAL;
@@ -26,7 +28,7 @@ static void begin(struct iscsi_login *login, bool ready)
 	login->req.flags = ready ? ISCSI_FINAL | ISCSI_STAGES(now, next) : ISCSI_STAGES(now, 0);
 	login->req.cmdsn = put_be32(login->cmdsn);
 	login->req.exp_statsn = put_be32(login->exp_statsn);
-	login->req.tsih = put_be16(login->tsih);
+	login->req.tsih = put_be16(login->params.tsih ? login->params.tsih : login->tsih);
 }
 
 void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_params *params,
@@ -38,7 +40,8 @@ void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_param
 	iscsi_chap_init(&login->chap, params->auth, random);
 	iscsi_keys_init(&login->keys, !params->target);
 	login->req = (struct iscsi_login_req){ .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
-		.itt = put_be32(1) };
+		.itt = put_be32(1),
+		.cid = put_be16(params->tsih ? SECOND_CID : 0) };
 	login->req.isid[0] = 0x80; /* 11.12.5: random */
 	memcpy(login->req.isid + 1, random + 17, 5);
 	if (params->isid)
@@ -95,18 +98,20 @@ static void offer(struct iscsi_login *login)
 		ISCSI_HELLO_REQUIRED };
 	struct iscsi_keys *keys = &login->keys;
 	struct wr *w = &login->out;
+	bool leads = !login->params.tsih; /* else the session has these parameters (13) */
 
 	keys->own[ISCSI_MAX_RECV] = keys->own[ISCSI_INITIATOR_RECV] = login->params.recv_max;
 	if (login->params.offered)
 		set_own_keys(login, login->params.offered);
 	if (!login->params.target)
 		keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
-	for (size_t i = 0; i < sizeof(both) / sizeof(both[0]); i++)
+	for (size_t i = 0; i < (leads ? sizeof(both) / sizeof(both[0]) : 2); i++)
 		iscsi_keys_offer(keys, both[i], w);
-	if (login->params.target)
+	if (login->params.target && leads)
 		for (size_t i = 0; i < sizeof(normal) / sizeof(normal[0]); i++)
 			iscsi_keys_offer(keys, normal[i], w);
-	if (login->params.rdma && login->params.target) { /* RFC 7145, 6: irrelevant to discovery */
+	if (login->params.rdma && login->params.target &&
+		leads) { /* RFC 7145, 6: irrelevant to discovery */
 		keys->own[ISCSI_RDMA_EXTENSIONS] = 1;
 		for (size_t i = 0;
 			i < sizeof(rdma) / sizeof(rdma[0]) - (login->params.offered ? 2 : 0); i++)

@@ -17,6 +17,7 @@ struct iscsi_login_params {
 	uint32_t recv_max;                          /* largest data segment to receive, in bytes */
 	const struct iscsi_offered_params *offered; /* NULL: defaults */
 	const uint8_t *isid;                        /* NULL: random */
+	uint16_t tsih; /* 0: a new session; else ask for a second connection of this one */
 };
 
 enum iscsi_login_step {

@@ -51,10 +51,6 @@ static int check_first(
 			diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
 				"the initiator requires iSCSI version 0x%02x or later",
 				req->version_min));
-	if (get_be16(req->tsih))
-		return refuse(login, ISCSI_NO_SESSION,
-			diag_set(diag, DIAG_NOT_FOUND, ENOENT, "connection to unknown session %u",
-				get_be16(req->tsih)));
 	if (ISCSI_CSG(req->flags) > ISCSI_STAGE_OPERATIONAL)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login begins in stage %u",
 			ISCSI_CSG(req->flags));
@@ -82,7 +78,8 @@ static int check(struct iscsi_login_tgt *login, const struct iscsi_login_req *re
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "login not finished after %u requests",
 			ISCSI_LOGIN_REQUESTS);
 	if (memcmp(req->isid, login->first.isid, sizeof(req->isid)) ||
-		get_be16(req->cid) != get_be16(login->first.cid) || get_be16(req->tsih))
+		get_be16(req->cid) != get_be16(login->first.cid) ||
+		get_be16(req->tsih) != get_be16(login->first.tsih))
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "request of another login");
 	if (ISCSI_CSG(req->flags) != login->stage)
 		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
@@ -296,8 +293,9 @@ static int continue_login(
 	if (!(req->flags & ISCSI_FINAL) || login->step != ISCSI_TGT_AUTHENTICATED ||
 		iscsi_keys_settled(&login->keys, &open))
 		return ISCSI_LOGIN_SEND;
+	/* RFC 7145, 6.3: only the first connection of a session negotiates it */
 	if (login->params.rdma && *login->target && ISCSI_NSG(req->flags) == ISCSI_STAGE_FULL &&
-		!login->keys.value[ISCSI_RDMA_EXTENSIONS])
+		!get_be16(login->first.tsih) && !login->keys.value[ISCSI_RDMA_EXTENSIONS])
 		return diag_set(
 			diag, DIAG_PROTOCOL, EPROTO, "login over iSER without RDMAExtensions=Yes");
 	login->stage = ISCSI_NSG(req->flags);

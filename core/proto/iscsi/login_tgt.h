@@ -62,7 +62,8 @@ static inline uint32_t iscsi_login_tgt_len(const struct iscsi_login_tgt *login)
 	return (uint32_t)(login->out.p - login->data);
 }
 /* Process a request. ISCSI_LOGIN_SEND: send the response; ISCSI_LOGIN_DONE: the full feature phase
- * begins after the response; ISCSI_LOGIN_MOVED: the response is a redirect; or -errno. */
+ * begins after the response, but first.tsih, if not 0, asks for another connection of that session,
+ * which the caller may refuse; ISCSI_LOGIN_MOVED: the response is a redirect; or -errno. */
 int iscsi_login_tgt_receive(struct iscsi_login_tgt *, const struct iscsi_bhs *, const uint8_t *data,
 	uint32_t len, struct diag *);
 void iscsi_login_tgt_end(struct iscsi_login_tgt *); /* free what it holds, wipe secrets */

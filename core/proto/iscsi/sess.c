@@ -7,6 +7,7 @@
 #include "login.h"
 #include "min.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Beats without a PDU are counted, four of them in the time of conf.detect_ms: the second one pings
@@ -533,13 +534,14 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 	base->deadline_ns = base_conf->timeout_ms ? loop_clock() + base_conf->timeout_ms * MSEC : 0;
 	sess->carrier = carrier;
 	sess->conf = conf;
-	put_isid(sess->isid, conf->port.number, number);
+	put_isid(sess->isid, base->port, number);
 	sess->dial = (struct iscsi_dial){ .ops = &dial_ops,
 		.loop = base->loop,
 		.target = conf->target,
 		.from = &conf->from,
 		.offered = &conf->offered,
 		.isid = sess->isid,
+		.tsih = sess->tsih,
 		.carrier = carrier->id,
 		.keep_open = true,
 		.until = base->deadline_ns,
@@ -549,6 +551,28 @@ int iscsi_sess_open(struct scsi_sess *base, const struct scsi_conf *base_conf,
 	if (!err)
 		iscsi_dial_start(&sess->dial);
 	return err;
+}
+
+void iscsi_sess_identify(
+	const struct scsi_sess *base, unsigned number, struct bdev_session *session)
+{
+	const struct iscsi_sess *sess = (const struct iscsi_sess *)base;
+	const struct iscsi_login_result *result = &sess->dial.result;
+	bool known = result->agreed.tpgt >= 0 && !result->redirects;
+
+	if (number) {
+		uint32_t lane = known && result->agreed.tpgt == session->id && result->agreed.tsih
+					? result->agreed.tsih
+					: UINT32_MAX;
+
+		__atomic_store_n(&session->lane[number - 1], lane, __ATOMIC_RELAXED);
+	} else if (known) {
+		snprintf(session->target, sizeof(session->target), "%s", sess->conf->target);
+		snprintf(session->host, sizeof(session->host), "%s", sess->conf->initiator);
+		session->id = (uint16_t)result->agreed.tpgt;
+		session->random = base->port;
+		session->keeps_identity = true;
+	}
 }
 
 void *iscsi_sess_end(struct scsi_sess *base, struct scsi_slot *base_slot)

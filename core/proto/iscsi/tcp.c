@@ -497,4 +497,5 @@ const struct scsi_carrier iscsi_tcp_carrier = { .sess_size = sizeof(struct tcp_s
 	.end = iscsi_sess_end,
 	.fail = iscsi_sess_fail,
 	.logout = iscsi_sess_logout,
-	.fini = iscsi_sess_fini };
+	.fini = iscsi_sess_fini,
+	.identify = iscsi_sess_identify };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 static void complete(struct target_cmd *cmd, uint32_t status)
 {
@@ -117,11 +118,26 @@ static void fence_done(struct target_fence *fence)
 	authorized(conn, 0);
 }
 
+/* A session has one connection, so no other one joins it. Tell the initiator whether this target
+ * knows the session: it may ask by another portal than the one it has lost. */
+static uint16_t refuse_to_join(const struct iscsi_tgt_conn *conn)
+{
+	const struct iscsi_tgt_conn *other = iscsi_tgt_of(conn)->sessions;
+
+	while (conn->node && other && !(other->tsih == conn->tsih && same_port(conn, other)))
+		other = other->next;
+	return conn->node && other ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
+}
+
 static void authorize(struct loop_msg *hop)
 {
 	struct iscsi_tgt_conn *conn = container_of(hop, struct iscsi_tgt_conn, hop);
 	struct iscsi_target *target = iscsi_tgt_of(conn);
 
+	if (conn->tsih) {
+		authorized(conn, refuse_to_join(conn));
+		return;
+	}
 	if (!conn->node) {
 		target_admit_discovery(&conn->base);
 		authorized(conn, 0);
@@ -146,6 +162,7 @@ static void authorize(struct loop_msg *hop)
 void iscsi_tgt_authorize(struct iscsi_tgt_conn *conn)
 {
 	conn->login_pending = true;
+	conn->tsih = get_be16(conn->login->first.tsih);
 	conn->hop.run = authorize;
 	loop_post(conn->base.target->loop, &conn->hop);
 }
@@ -248,6 +265,9 @@ int iscsi_serve(struct target **out, struct loop *loop, const struct target_opti
 		.secret = opt->secret[0],
 		.target_user = opt->user[1],
 		.target_secret = opt->secret[1] };
+	/* so that a session is not taken for one of another target of the same name */
+	if (getrandom(&target->last_tsih, sizeof(target->last_tsih), GRND_NONBLOCK) < 0)
+		target->last_tsih = 0;
 	for (unsigned i = 0; i < opt->disks; i++)
 		node_of(target, opt->disk[i].name)->disks |= 1u << i;
 	err = iscsi_auth_check(&target->auth, diag);

@@ -123,8 +123,8 @@ static inline struct iscsi_target *iscsi_tgt_of(const struct iscsi_tgt_conn *con
 }
 
 /* tgt.c */
-/* Authorize the login on the target's loop and reinstate the session; iscsi_tgt_authorized()
- * follows on the connection's loop, with conn->status. */
+/* Authorize the login on the target's loop and reinstate the session, or refuse to add a connection
+ * to one; iscsi_tgt_authorized() follows on the connection's loop, with conn->status. */
 void iscsi_tgt_authorize(struct iscsi_tgt_conn *);
 const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *, const char *name);
 /* Build the answer to SendTargets=which in conn->targets: "All", a name, or "": this session's

@@ -620,7 +620,8 @@ void iscsi_tgt_authorized(struct loop_msg *hop)
 		return;
 	}
 	if (conn->status) {
-		diag_set(&conn->refused, DIAG_BUSY, EBUSY, "login refused");
+		diag_set(&conn->refused, DIAG_BUSY, EBUSY, "login refused with status %04x",
+			conn->status);
 		conn->login->out.p = conn->login->data;
 		conn->login->rsp.flags = 0;
 		conn->login->rsp.status_class = (uint8_t)(conn->status >> 8);

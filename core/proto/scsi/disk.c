@@ -120,6 +120,8 @@ static void sess_up(struct scsi_sess *sess)
 
 	settle(disk, sess);
 	disk->reached = true;
+	if (disk->carrier->identify)
+		disk->carrier->identify(sess, 0, &disk->bdev.session);
 	if (disk->carrier->map && disk->carrier->map(sess, disk->page, &why)) {
 		disk->carrier->fail(sess, &why);
 		return;
@@ -223,6 +225,7 @@ static int connect_to(struct scsi_disk *disk, struct diag *diag)
 	sess->ev = &events;
 	sess->loop = disk->bdev.loop;
 	sess->user = disk;
+	sess->port = disk->port;
 	return disk->carrier->open(sess, disk->conf, 0, diag);
 }
 

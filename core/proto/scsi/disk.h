@@ -84,6 +84,7 @@ struct scsi_sess { /* first member of the transport's session */
 	const struct scsi_sess_events *ev;
 	struct loop *loop;
 	void *user;
+	uint64_t port; /* number of the initiator port, for carriers without names of ports */
 	struct inflight inflight;
 	uint64_t deadline_ns; /* to open it; 0: none */
 	uint8_t state;
@@ -96,8 +97,8 @@ struct scsi_carrier {
 	size_t sess_size;
 	const char *sessions; /* what users call its sessions, in the plural */
 	bool pings;           /* detects a silent target by itself */
-	/* Start connecting to conf->dst; up() or down() follows. ev, loop and user are set, the
-	 * rest is zero. conf outlives the session. number: 0 for the first session of the disk,
+	/* Start connecting to conf->dst; up() or down() follows. ev, loop, user and port are set,
+	 * the rest is zero. conf outlives the session. number: 0 for the first session of the disk,
 	 * below SCSI_SESSIONS. */
 	int (*open)(struct scsi_sess *, const struct scsi_conf *, unsigned number, struct diag *);
 	/* Send a command in a slot of inflight_take(); it leaves by the end of the turn. */
@@ -112,17 +113,20 @@ struct scsi_carrier {
 	void (*logout)(struct scsi_sess *, const struct diag *why);
 	/* Free at once, without upcalls. Allowed on a zeroed session. */
 	void (*fini)(struct scsi_sess *);
+	/* The session is up: set what its target knows it by. NULL: it can't be fenced. */
+	void (*identify)(const struct scsi_sess *, unsigned number, struct bdev_session *);
 	int (*map)(struct scsi_sess *, struct pool *, struct diag *); /* NULL: not needed */
 	void (*unmap)(struct scsi_sess *, struct pool *);
 };
 
 /* Lanes, on any thread, read what is constant once the disk is up; they write only `lanes`,
- * `cache`, `lost_by`, `scsi.cached` and `bdev.sync_error`. */
+ * `cache`, `lost_by`, `scsi.cached`, `bdev.sync_error` and, each its own, `bdev.session.lane`. */
 struct scsi_disk {        /* first member of the transport's disk */
 	struct bdev bdev; /* first */
 	const struct scsi_carrier *carrier;
 	struct scsi_conf *conf;
 	struct scsi_sess *sess; /* the first one, without I/O */
+	uint64_t port;          /* of its sessions */
 	struct scsi_ini scsi;
 	struct scsi_cache cache;
 	uint32_t lost_by;           /* status after which writes may be lost; 0: none; atomic */

@@ -196,6 +196,8 @@ static void lane_free(struct lane *lane)
 	struct scsi_lane *sl = (struct scsi_lane *)lane;
 
 	deferred_fini(&sl->deferred);
+	if (sl->sess.state == SCSI_SESS_UP && !sl->sess.inflight.used) /* nothing to be fenced */
+		__atomic_store_n(&sl->disk->bdev.session.lane[sl->number], 0, __ATOMIC_RELAXED);
 	if (sl->mapped)
 		unmap(lane, sl->scratch);
 	sl->carrier->fini(&sl->sess);
@@ -229,6 +231,8 @@ static void sess_up(struct scsi_sess *sess)
 		return;
 	}
 	sl->mapped = true;
+	if (sl->carrier->identify)
+		sl->carrier->identify(sess, sl->number + 1, &sl->disk->bdev.session);
 	lane_changed(sl, LANE_UP);
 }
 
@@ -272,6 +276,7 @@ static int open_lane(struct scsi_lane *sl, struct diag *diag)
 	sl->sess.ev = &events;
 	sl->sess.loop = sl->lane.loop;
 	sl->sess.user = sl;
+	sl->sess.port = disk->port;
 	err = sl->carrier->open(&sl->sess, disk->conf, sl->number + 1, diag);
 	if (err)
 		pool_free(sl->scratch);
