@@ -56,6 +56,8 @@ static void down(struct scsi_sess *base)
 	const struct iscsi_login_result *result = &((struct iscsi_sess *)base)->dial.result;
 	struct iscsi_fence *fence = ((struct fence_sess *)base->user)->fence;
 
+	loop_trace(base->loop, "%s of a lost session: %s",
+		fence->reinstating ? "reinstatement" : "second connection", base->why.text);
 	if (fence->reinstating)
 		step_over(fence, base->why.err ? -base->why.err : -ENOTCONN);
 	else

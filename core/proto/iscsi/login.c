@@ -48,7 +48,8 @@ void iscsi_login_start(struct iscsi_login *login, const struct iscsi_login_param
 		memcpy(login->req.isid, params->isid, sizeof(login->req.isid));
 	begin(login, !params->auth->user);
 	iscsi_text_put(w, "InitiatorName", "%s", params->initiator);
-	iscsi_text_put(w, "SessionType", "%s", params->target ? "Normal" : "Discovery");
+	if (!params->tsih) /* 13.21: only on the first connection of a session */
+		iscsi_text_put(w, "SessionType", "%s", params->target ? "Normal" : "Discovery");
 	if (params->target)
 		iscsi_text_put(w, "TargetName", "%s", params->target);
 	iscsi_text_put(w, "AuthMethod", "%s",
