@@ -90,26 +90,39 @@ static uint16_t login_status(const struct iscsi_host *h)
 	return ISCSI_LOGIN_STATUS(rsp->status_class, rsp->status_detail);
 }
 
-Test(iscsi_hostile, a_second_login)
+static uint16_t ask_to_join(struct iscsi_host *h, struct iscsi_login_req *req)
 {
 	static const char text[] = "InitiatorName=iqn.i1\0TargetName=" IQN;
+
+	iscsi_host_put(h, req, text, sizeof(text));
+	is_over(h);
+	return login_status(h);
+}
+
+/* Each session has one connection. That it has too many with another one tells that the target
+ * knows it; nothing happens to the session. */
+Test(iscsi_hostile, a_second_login)
+{
 	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
 		.flags = ISCSI_FINAL | ISCSI_STAGES(ISCSI_STAGE_OPERATIONAL, ISCSI_STAGE_FULL),
-		.isid = { 0x80, [5] = 1 } };
+		.isid = { 0x80, [5] = 1 },
+		.cid = put_be16(1) };
+	const struct iscsi_login_rsp *rsp;
 	struct iscsi_host *h;
 
 	begin();
 	h = join(1, 1);
 	ask_login(1, 1);
 	is_over(h);
-	/* another connection for a session: each has one */
 	h = join(1, 1);
-	req.tsih = ((const struct iscsi_login_rsp *)(const void *)&h->last[ISCSI_LOGIN_RSP])->tsih;
-	h = dial(2);
-	req.cid = put_be16(1);
-	iscsi_host_put(h, &req, text, sizeof(text));
-	is_over(h);
-	cr_assert_eq(login_status(h) >> 8, ISCSI_LOGIN_INITIATOR);
+	rsp = (const void *)&h->last[ISCSI_LOGIN_RSP];
+	req.tsih = rsp->tsih;
+	cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_TOO_MANY);
+	req.tsih = put_be16((uint16_t)(get_be16(rsp->tsih) + 1));
+	cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_NO_SESSION);
+	req.tsih = rsp->tsih;
+	req.isid[1] = 7;
+	cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_NO_SESSION);
 	cr_assert_eq(status_of(host[1], iscsi_host_command(host[1], 0, 0)), 0);
 	end();
 }

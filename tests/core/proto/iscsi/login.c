@@ -103,6 +103,33 @@ Test(iscsi_login, a_normal_session_over_iser)
 	iscsi_login_end(&login);
 }
 
+/* Parameters of the session were negotiated by its first connection. */
+Test(iscsi_login, a_second_connection)
+{
+	struct iscsi_login_params how = { .initiator = "iqn.x:me",
+		.target = "iqn.t",
+		.auth = &no_auth,
+		.rdma = true,
+		.recv_max = 65536,
+		.tsih = 5 };
+	struct iscsi_login login;
+
+	iscsi_login_start(&login, &how, noise);
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(get_be16(login.req.tsih), 5);
+		cr_assert_eq(get_be16(login.req.cid), 1);
+		if (!i)
+			cr_assert_eq(take(&login, SAYS(TO_KEYS, "AuthMethod=None")),
+				ISCSI_LOGIN_SEND, "%s", why.text);
+	}
+	cr_assert(says(&login, "MaxRecvDataSegmentLength=65536"));
+	cr_assert_not(says(&login, "MaxConnections=1") || says(&login, "ErrorRecoveryLevel=0") ||
+		      says(&login, "RDMAExtensions=Yes"));
+	cr_assert_eq(take(&login, (struct answer){ .status_class = 2, .detail = 6 }), -EBUSY);
+	cr_assert_eq(login.status, ISCSI_TOO_MANY);
+	iscsi_login_end(&login);
+}
+
 Test(iscsi_login, the_target_asks_too)
 {
 	struct iscsi_login login;
