@@ -530,9 +530,10 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 	leaf->fence_timer.fire = leaf_fenced;
 	leaf->number = ++leafs;
 	if (way->fences)
-		leaf->bdev.session = (struct bdev_session){
-			.target = "flaky", .id = (uint16_t)(way - uri_paths), .random = leaf->number
-		};
+		leaf->bdev.session = (struct bdev_session){ .target = "flaky",
+			.id = (uint16_t)(way - uri_paths),
+			.random = leaf->number,
+			.keeps_identity = way->keeps_identity };
 	leaf->give_up_ns = loop_clock() + env->timeout_ms * 1000000ull;
 	way->leaf = leaf;
 	way->detect_ms = env->detect_ms;

@@ -39,6 +39,7 @@ struct flaky_path {
 	bool deaf;            /* lanes do not notice that the leaf died, until they are aborted */
 	bool no_pending;      /* nothing is executed after the death */
 	bool fences;          /* others can fence it: then nothing more of it is executed */
+	bool keeps_identity;  /* of its sessions */
 	atomic_int fence_err; /* of the next fence by this way; -errno, 0 = it succeeds */
 	uint32_t fence_ms;    /* what a fence by this way takes, at least */
 	atomic_uint fences_made;

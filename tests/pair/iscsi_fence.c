@@ -376,7 +376,7 @@ Test(iscsi_fence, a_target_that_ignores_what_it_is_asked_fences_nothing)
 	end();
 }
 
-/* The path is reopened meanwhile, but not while the other one tries to fence it. */
+/* The path is reopened after the attempt to fence it, not before. */
 static void stalls(unsigned answers)
 {
 	struct write old;

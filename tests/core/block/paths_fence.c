@@ -10,6 +10,8 @@ const struct scheme *const schemes[] = { &flaky_proto.scheme, NULL };
 
 #define QUIET 5000
 
+static bool keeps_identity;
+
 /* fences: bits of the ways that can be fenced */
 static void begin(struct rig *rig, const char *uri, unsigned fences)
 {
@@ -17,6 +19,7 @@ static void begin(struct rig *rig, const char *uri, unsigned fences)
 	for (unsigned i = 0; i < 3; i++) {
 		rig->way[i].quiesce_ms = QUIET;
 		rig->way[i].fences = fences >> i & 1;
+		rig->way[i].keeps_identity = keeps_identity;
 	}
 	atomic_store(&rig->way[0].hold, true);
 	rig_open(rig, uri);
@@ -131,6 +134,34 @@ Test(paths_fence, a_lost_fence_is_repeated_by_the_next_path)
 	cr_assert(flaky_kill(&rig.way[1]));
 	cr_assert(req_wait(&rig, &write, 2000));
 	cr_assert_eq(atomic_load(&rig.way[2].fences_made) >= 1, true);
+	rig_fini(&rig);
+}
+
+/* Its next connection would end the one that is being fenced. */
+Test(paths_fence, a_path_that_keeps_its_identity_is_not_reopened_before)
+{
+	struct req write;
+	struct rig rig;
+	int attempts;
+
+	keeps_identity = true;
+	begin(&rig, "flaky://a/?path=b", 7);
+	rig_turn_for(&rig, 6000); /* so that it is reopened at once */
+	attempts = atomic_load(&rig.way[0].attempts);
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&rig.way[0].hold, true);
+		rig.way[1].fence_ms = i ? 4000 : 300;
+		lose(&rig, &write, 0);
+		rig_turn_for(&rig, 250);
+		cr_assert_eq(atomic_load(&rig.way[0].attempts), attempts);
+		atomic_store(&rig.way[0].hold, false);
+		if (i)
+			cr_assert(flaky_kill(&rig.way[1]), "the other one is lost, too");
+		rig_turn_for(&rig, 300);
+		cr_assert_eq(atomic_load(&rig.way[0].attempts), ++attempts);
+		cr_assert(req_wait(&rig, &write, 2 * QUIET));
+		rig_turn_for(&rig, 6000);
+	}
 	rig_fini(&rig);
 }
 
