@@ -8,6 +8,7 @@
 
 #define PARAM 32 /* bytes per tag in the scratch pool, after the block of zeros */
 _Static_assert(PARAM >= SCSI_INI_PARAM, "room for the longest");
+_Static_assert(SCSI_SESSIONS <= BDEV_SESSION_LANES, "each has its place in bdev.session");
 
 struct scsi_lane {
 	struct lane lane;
