@@ -23,6 +23,7 @@ extern const struct applet applet_nvmf_connect_all;
 extern const struct applet applet_nvmf_disconnect;
 extern const struct applet applet_nvmf_discover;
 extern const struct applet applet_serve;
+extern const struct applet applet_serve_ctl;
 extern const struct applet applet_srp_connect;
 extern const struct applet applet_srp_daemon;
 extern const struct applet applet_srp_disconnect;
@@ -51,6 +52,7 @@ const struct applet *const applets[] = {
 	&applet_nvmf_disconnect,
 	&applet_nvmf_discover,
 	&applet_serve,
+	&applet_serve_ctl,
 	&applet_srp_connect,
 	&applet_srp_daemon,
 	&applet_srp_disconnect,

@@ -4,7 +4,9 @@
 #include "daemon_rows.h"
 #include "disk_open.h"
 #include "iscsi.h"
+#include "uri.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 struct serve_options {
@@ -12,9 +14,14 @@ struct serve_options {
 	struct daemon_options life;
 	struct serve_front_options front; /* of all protocols; without secrets */
 	const char *secret_file[2];
+	struct opt_list group;
+	const char *cntlid_range;
 	bool nvmf, iscsi, srp;
 };
 enum serve_part { SERVE_FIRST, SERVE_NVMF, SERVE_ISCSI, SERVE_SRP, SERVE_PARTS };
+
+#define CNTLID_MAX 65519 /* Base 2.1, 3.1.2.1: higher ones are reserved */
+#define CNTLIDS    1024  /* most connections of the target */
 
 #define AT(field) offsetof(struct serve_options, field)
 static const struct opt rows[] = {
@@ -31,6 +38,11 @@ static const struct opt rows[] = {
 	{ "ib", 0, OPT_LIST, AT(front.ib), "PORT",
 		"listen for SRP by service ID on an InfiniBand port, DEV[/N] or its GID; "
 		"repeatable" },
+	{ "group", 0, OPT_LIST, AT(group), "N",
+		"group of the listen address before it, whose ANA state serve-ctl sets; default 1; "
+		"repeatable" },
+	{ "cntlid-range", 0, OPT_TEXT, AT(cntlid_range), "MIN-MAX",
+		"IDs of NVMe controllers; servers of one subsystem need disjoint ranges" },
 	{ "nqn", 0, OPT_LIST, AT(front.nqn), "NQN",
 		"NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
 	{ "allow-host", 0, OPT_LIST, AT(front.allow_host), "NQN",
@@ -67,6 +79,71 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
+/* Return the last listen address before that word of the command line; NULL: none. */
+static uint16_t *find_tag(
+	struct serve_front_options *front, int before, unsigned *part, bool *has_groups)
+{
+	struct opt_list *const lists[] = { &front->rdma, &front->tcp, &front->ib };
+	uint16_t *found = NULL;
+	int best = -1;
+
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned n = 0; n < lists[i]->count; n++)
+			if (lists[i]->word[n] < before && lists[i]->word[n] > best) {
+				best = lists[i]->word[n];
+				found = &lists[i]->tag[n];
+				*part = lists[i]->part[n];
+				*has_groups = lists[i] != &front->ib;
+			}
+	return found;
+}
+
+/* Set the tags of listen addresses to the groups behind them. */
+static int read_groups(struct call *call, bool nvmf_alone, struct serve_front_options *front)
+{
+	const struct serve_options *opts = call->opts;
+
+	for (unsigned i = 0; i < opts->group.count; i++) {
+		bool has_groups = false;
+		unsigned part = 0;
+		uint16_t *tag = find_tag(front, opts->group.word[i], &part, &has_groups);
+		uint64_t number;
+
+		if (parse_u64(opts->group.item[i], 1, UINT16_MAX, &number, call->diag))
+			return diag_ctx(call->diag, "--group %s", opts->group.item[i]);
+		if (!tag || !has_groups || !(nvmf_alone || part == SERVE_NVMF))
+			return diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"--group %s: must follow a listen address of --nvmf",
+				opts->group.item[i]);
+		if (*tag)
+			return diag_set(call->diag, DIAG_USAGE, EINVAL,
+				"--group %s: its listen address is already in group %u",
+				opts->group.item[i], *tag);
+		*tag = (uint16_t)number;
+	}
+	return 0;
+}
+
+/* Any number of hosts can connect, so the range must not be exhausted before the connections. */
+static int read_cntlid_range(struct call *call, struct serve_front_options *front)
+{
+	const struct serve_options *opts = call->opts;
+	unsigned min, max;
+	int end = 0;
+
+	if (!opts->cntlid_range)
+		return 0;
+	if (sscanf(opts->cntlid_range, "%5u-%5u%n", &min, &max, &end) != 2 ||
+		opts->cntlid_range[end] || !min || max > CNTLID_MAX || max < min ||
+		max - min + 1 < CNTLIDS)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--cntlid-range %s: expected MIN-MAX with at least %u IDs from 1 to %u",
+			opts->cntlid_range, CNTLIDS, CNTLID_MAX);
+	front->cntlid_min = (uint16_t)min;
+	front->cntlid_max = (uint16_t)max;
+	return 0;
+}
+
 /* What is behind the protocol; with one protocol alone the order does not matter. */
 static int pick(struct call *call, const char *option, const struct opt_list *all, unsigned part,
 	bool alone, struct opt_list *to)
@@ -76,8 +153,10 @@ static int pick(struct call *call, const char *option, const struct opt_list *al
 			return diag_set(call->diag, DIAG_USAGE, EINVAL,
 				"--%s %s: must follow --nvmf, --iscsi or --srp", option,
 				all->item[i]);
-		if (alone || all->part[i] == part)
+		if (alone || all->part[i] == part) {
+			to->tag[to->count] = all->tag[i];
 			to->item[to->count++] = all->item[i];
+		}
 	}
 	return 0;
 }
@@ -86,11 +165,14 @@ static int split(
 	struct call *call, const char *protocol, unsigned part, struct serve_front_options *front)
 {
 	const struct serve_options *opts = call->opts;
+	struct serve_front_options tagged = opts->front;
 	bool alone = opts->nvmf + opts->iscsi + opts->srp == 1;
-	int err = pick(call, "rdma", &opts->front.rdma, part, alone, &front->rdma);
+	int err = read_groups(call, alone && opts->nvmf, &tagged);
 
 	if (!err)
-		err = pick(call, "tcp", &opts->front.tcp, part, alone, &front->tcp);
+		err = pick(call, "rdma", &tagged.rdma, part, alone, &front->rdma);
+	if (!err)
+		err = pick(call, "tcp", &tagged.tcp, part, alone, &front->tcp);
 	if (!err && part == SERVE_SRP)
 		err = pick(call, "ib", &opts->front.ib, part, alone, &front->ib);
 	if (!err && part != SERVE_NVMF)
@@ -159,6 +241,8 @@ static int serve_main(struct call *call)
 	if (!opts->nvmf && (opts->front.nqn.count || opts->front.allow_host.count))
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--nqn and --allow-host need --nvmf");
+	if (!opts->nvmf && opts->cntlid_range)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--cntlid-range needs --nvmf");
 	if (!opts->iscsi && (opts->front.iqn.count || opts->front.user[0] || opts->secret_file[0] ||
 				    opts->front.user[1] || opts->secret_file[1]))
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
@@ -169,6 +253,8 @@ static int serve_main(struct call *call)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--allow-initiator needs --iscsi or --srp");
 	if (opts->nvmf)
+		err = read_cntlid_range(call, &nvmf);
+	if (!err && opts->nvmf)
 		err = split(call, "--nvmf", SERVE_NVMF, &nvmf);
 	if (!err && opts->iscsi)
 		err = split_iscsi(call, &iscsi, secret);
@@ -194,6 +280,8 @@ const struct applet applet_serve = {
 	.foreign = foreign,
 	.examples = "  rdmastor serve disk.img --nvmf --tcp :4420\n"
 		    "  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
+		    "  rdmastor serve /dev/sdb --nvmf --tcp 10.0.0.1:4420 --tcp 10.0.1.1:4420 "
+		    "--group 2\n"
 		    "  rdmastor serve disk.img --iscsi --tcp :3260\n"
 		    "  rdmastor serve disk.img --srp --rdma :5555\n"
 		    "  rdmastor serve disk.img --srp --ib mlx5_0/1\n"

@@ -29,12 +29,13 @@ extern const struct front_kind front_nbd_dev; /* /dev/nbdN of the kernel's NBD c
 extern const struct front_kind front_ublk;    /* /dev/ublkbN */
 
 struct serve_front_options {       /* of one protocol; members of others are empty */
-	struct opt_list rdma, tcp; /* listen addresses */
+	struct opt_list rdma, tcp; /* listen addresses; tag: their group, 0: group 1 */
 	struct opt_list ib;        /* InfiniBand ports, for SRP by service ID */
 	struct opt_list nqn, allow_host;
 	struct opt_list iqn, allow_initiator;
 	/* CHAP: [0] of initiators, [1] of the target; `secret` has their values. NULL: none */
 	const char *user[2], *secret[2];
+	uint16_t cntlid_min, cntlid_max; /* of NVMe controllers; 0: the default */
 };
 extern const struct front_kind front_nvme;  /* an NVMe-oF target */
 extern const struct front_kind front_iscsi; /* an iSCSI target */

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Status reports of running serve and export processes. Each process listens on an abstract unix
  * socket "rdmastor/PID" in its network namespace, which needs no file and vanishes with the
- * process. It sends one JSON document per connection, to root and to its own user only. */
+ * process. It sends one JSON document per connection, to root and to its own user only. Over
+ * another socket, "rdmastor/PID/control", it takes commands from them. */
 #pragma once
 #include "kernel_disk.h"
 #include "loop.h"
 #include "uri.h"
 #include <sys/types.h>
 
+#define SERVING_COMMAND 64  /* bytes of a command, with its final zero */
+#define SERVING_RESULT  256 /* of its result */
+
 /* The reporting side, on its loop. Each connection gets one send() that never blocks and is closed;
  * then the socket pauses for some milliseconds, so that callers can't keep the loop busy. */
 struct kernel_report {
 	/* returns the document, which is freed after it was sent; NULL: out of memory */
 	char *(*text)(void *user, size_t *len);
+	/* executes a command of a caller; NULL: none are taken */
+	int (*command)(void *user, const char *command, char result[SERVING_RESULT], struct diag *);
 	void *user;
 	struct loop *loop;
 	struct loop_fd fd;
 	struct loop_timer pause;
+	struct loop_fd control, caller; /* of commands, one caller at a time; caller.fd -1: none */
+	struct loop_timer limit;        /* of a caller, or of the pause after it */
 	uid_t allowed[2]; /* besides root: real and effective user at kernel_report_owner() */
-	bool on;
+	bool on, controlled;
 };
 void kernel_report_owner(struct kernel_report *); /* Record the user; call before changing it. */
 /* Start listening; the caller has set text and user. */
@@ -91,3 +99,7 @@ int kernel_serving(
 int kernel_serving_trusted(
 	int root, struct loop *, uint32_t timeout_ms, struct kernel_serving *, struct diag *);
 void kernel_serving_free(struct kernel_serving *);
+/* Send a command to a process of root or of this user, and wait for its result, at most timeout_ms
+ * (0: no limit). Fails with -ESRCH if no such process takes commands. */
+int kernel_serving_command(int pid, const char *command, uint32_t timeout_ms,
+	char result[SERVING_RESULT], struct diag *);

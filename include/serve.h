@@ -2,6 +2,7 @@
 /* Targets that serve disks over the network: start, status and stop. target.h has what protocols
  * use. */
 #pragma once
+#include "access.h"
 #include "bdev.h"
 #include "listener.h"
 
@@ -39,9 +40,10 @@ struct target_options {
 	uint32_t buffer, buffers; /* data buffers of one worker: bytes each, number (up to 65535) */
 	uint16_t depth;           /* outstanding commands of a connection; only NVMe */
 	unsigned connections;     /* limit */
-	uint32_t open_ms;         /* timeout of the handshake */
-	uint32_t stall_ms;        /* timeout of a host's part of one command */
-	bool hdr_digest, data_digest; /* required over TCP, not only offered; only NVMe */
+	uint16_t cntlid_min, cntlid_max; /* controller IDs to use; only NVMe */
+	uint32_t open_ms;                /* timeout of the handshake */
+	uint32_t stall_ms;               /* timeout of a host's part of one command */
+	bool hdr_digest, data_digest;    /* required over TCP, not only offered; only NVMe */
 	/* A connection was refused because of a limit; called at most every 10 s on the target's
 	 * loop. May be NULL. */
 	void (*full)(const struct diag *why, void *user);
@@ -71,6 +73,12 @@ unsigned target_transports(const struct target *, unsigned listen, struct addr *
 void target_get_status(const struct target *, struct target_status *);
 /* Notify hosts that lim.size of the disk has changed, if the protocol can. */
 void target_resized(struct target *, struct bdev *);
+/* Return the access through that listener. Any thread. */
+enum access target_get_access(const struct target *, unsigned listen);
+/* Set the access through all listeners of a group, for commands that arrive from now on; those in
+ * flight are completed. Hosts are notified. *before: the previous state. Return 0, -ENOENT: no
+ * listener has the group; -ENOTSUP: the protocol does not report access. */
+int target_set_access(struct target *, unsigned group, enum access, enum access *before);
 /* Stop listening, complete outstanding commands, end all connections, flush the disks and free the
  * target; runs the loop. NULL: no-op. Return 0, or the failure of the flush: data may not be on the
  * disk. -ETIMEDOUT: requests were aborted. -EINPROGRESS: a disk still holds requests; nothing is

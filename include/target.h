@@ -65,12 +65,22 @@ struct target_worker {
 	unsigned load; /* connections */
 };
 
+struct target_port { /* one of target_options.listen */
+	struct target *target;
+	unsigned index;
+	/* atomic: its enum access, and above TARGET_ACCESS_BITS how often that changed */
+	uint64_t access;
+};
+#define TARGET_ACCESS_BITS 4
+
 struct target { /* first member of the protocol's struct, which proto->free() frees */
 	const struct target_proto *proto;
 	struct loop *loop;
 	struct target_options opt;
 	struct target_disk disk[TARGET_DISKS];
 	struct listener listen[TARGET_LISTENS];
+	struct target_port port[TARGET_LISTENS];
+	const struct target_port *incoming; /* during proto->stream() and proto->rdma() */
 	struct target_worker *worker;
 	unsigned workers; /* with open lanes */
 	uint32_t io_size; /* largest bdev_limits.io_size of the disks */
@@ -136,6 +146,9 @@ struct target_proto {
 	/* (T) Set status->clients and queues. NULL: each connection is a client. */
 	void (*count_clients)(const struct target *, struct target_status *);
 	void (*resized)(struct target *, struct target_disk *); /* (T) disk->size has changed */
+	/* (T) The access through that listener has changed. NULL: the protocol does not report
+	 * it, so it can't be set. */
+	void (*access_changed)(struct target *, unsigned port);
 	void (*free)(struct target *); /* (T) after the stop, or a failed start */
 };
 
@@ -232,6 +245,7 @@ struct target_conn { /* first member of the protocol's, which is the first of th
 	struct target_worker *worker;
 	struct loop *loop;
 	struct addr peer, local;
+	unsigned port;             /* index of its listener; 0 if the protocol listens itself */
 	char name[ADDR_TEXT + 32]; /* for messages; set before target_conn_begin() */
 	struct diag why;           /* reason of its end */
 	/* on the worker's thread */
@@ -444,6 +458,10 @@ static inline uint64_t target_disk_size(const struct target_disk *disk)
 static inline bool target_stopping(const struct target *target)
 {
 	return __atomic_load_n(&target->stopping, __ATOMIC_RELAXED);
+}
+static inline uint64_t target_port_access(const struct target *target, unsigned port)
+{
+	return __atomic_load_n(&target->port[port].access, __ATOMIC_RELAXED);
 }
 /* Add to a member of worker->count, on its thread. */
 static inline void target_count(uint64_t *what, uint64_t more)

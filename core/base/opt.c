@@ -246,6 +246,7 @@ static int store_text(
 		return diag_set(first_error(parser), DIAG_USAGE, E2BIG,
 			"%s: must not be given more than %d times", typed, OPT_LIST_MAX);
 	list->part[list->count] = parser->part;
+	list->word[list->count] = parser->next;
 	list->item[list->count++] = value;
 	return 0;
 }

@@ -6,7 +6,12 @@
 #include <sys/un.h>
 
 #define SERVING_PREFIX "rdmastor/"
-socklen_t kernel_serving_address(struct sockaddr_un *, int pid); /* returns its length */
+/* Returns the length of the address. suffix: "", or SERVING_CONTROL. */
+socklen_t kernel_serving_address(struct sockaddr_un *, int pid, const char *suffix);
+/* A control socket keeps the boundaries of messages: one command, then one answer, which is "ok"
+ * and the result, or the failure's code word, errno, object, text and hint, each on a line. */
+#define SERVING_CONTROL "/control"
+#define SERVING_ANSWER  2048
 
 /* Parse one answer into `process`, which keeps its pid and uid; errors go to process->why. For
  * kernel_serving() and tests. */
@@ -18,7 +23,9 @@ void kernel_serving_clear(struct serving_process *);
 struct serving_listener {
 	char transport[8]; /* rdma, tcp, unix */
 	char traddr[ADDR_TEXT], trsvcid[8], service_id[17], path[ADDR_TEXT];
-	bool iwarp; /* of rdma: software iWARP only */
+	bool iwarp;      /* of rdma: software iWARP only */
+	unsigned group;  /* 0: not reported */
+	char access[20]; /* access_word() */
 };
 
 struct serving_path {

@@ -280,6 +280,45 @@ static char *report_text(void *user, size_t *len)
 	return status_text(user, true, len);
 }
 
+static int set_access(struct daemon *d, unsigned group, enum access access, enum access *before,
+	struct diag *diag)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < d->fronts; i++) {
+		if (!d->front[i]->kind->set_access)
+			continue;
+		any = true;
+		if (!d->front[i]->kind->set_access(d->front[i], group, access, before))
+			return 0;
+	}
+	if (any)
+		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no listener is in group %u", group);
+	return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "serves no NVMe-oF hosts");
+}
+
+/* "ana GROUP ACCESS"; the result is the previous access. */
+static int command(void *user, const char *text, char result[SERVING_RESULT], struct diag *diag)
+{
+	struct daemon *d = user;
+	enum access access, before;
+	unsigned group;
+	char word[32];
+	int err;
+
+	if (sscanf(text, "ana %u %31s", &group, word) != 2 ||
+		(access = access_parse(word)) == ACCESSES)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "does not know this command");
+	if (d->stop_requested)
+		return diag_set(diag, DIAG_BUSY, EBUSY, "is stopping");
+	err = set_access(d, group, access, &before, diag);
+	if (err)
+		return err;
+	call_note(d->call, "group %u: %s, was %s", group, word, access_word(before));
+	snprintf(result, SERVING_RESULT, "%s", access_word(before));
+	return 0;
+}
+
 static void remove_pid_file(const struct daemon *d)
 {
 	if (d->pid_written)
@@ -673,6 +712,10 @@ int daemon_run(struct call *call, const struct daemon_options *opts,
 		.command = call->rest < call->operands,
 		.report = { .text = report_text, .user = &d } };
 	int err;
+
+	for (unsigned i = 0; i < count; i++)
+		if (configs[i].enabled && configs[i].kind->set_access)
+			d.report.command = command;
 
 	kernel_report_owner(&d.report);
 	if (opts->anonymous)

@@ -42,13 +42,14 @@ int net_read_hosts(struct net_front *net, const char *option, const struct opt_l
 
 /* transports 0: RDMA, by the keys of the address. */
 static int add_listen(struct target_options *opt, const char *protocol, uint16_t port,
-	const char *given, unsigned transports, struct diag *diag)
+	const char *given, uint16_t group, unsigned transports, struct diag *diag)
 {
 	char text[ADDR_TEXT + 64];
 	struct addr_rdma how = { 0 };
 	struct addr at = { 0 };
 	int err = 0;
 
+	group = group ? group : 1;
 	if (snprintf(text, sizeof(text), "%s", given) >= (int)sizeof(text))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "address '%.40s...' is too long", given);
 	if (!strncmp(text, "unix:", 5))
@@ -66,6 +67,10 @@ static int add_listen(struct target_options *opt, const char *protocol, uint16_t
 	for (unsigned i = 0; i < opt->listens; i++)
 		if (opt->listen[i].at.len == at.len &&
 			!memcmp(&opt->listen[i].at.ss, &at.ss, at.len)) {
+			if (opt->listen[i].group != group)
+				return diag_set(diag, DIAG_USAGE, EINVAL,
+					"the same address is in groups %u and %u",
+					opt->listen[i].group, group);
 			opt->listen[i].transports |= transports;
 			opt->listen[i].no_crc |= how.no_crc;
 			return 0;
@@ -73,8 +78,9 @@ static int add_listen(struct target_options *opt, const char *protocol, uint16_t
 	if (opt->listens == TARGET_LISTENS)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"too many listen addresses: must be 1 to %d", TARGET_LISTENS);
-	opt->listen[opt->listens++] =
-		(struct listen_addr){ .at = at, .transports = transports, .no_crc = how.no_crc };
+	opt->listen[opt->listens++] = (struct listen_addr){
+		.at = at, .transports = transports, .no_crc = how.no_crc, .group = group
+	};
 	return 0;
 }
 
@@ -84,10 +90,12 @@ int net_read_listens(struct net_front *net, const char *rdma, const char *tcp, u
 	struct diag *diag = net->front.daemon->call->diag;
 
 	for (unsigned i = 0; i < options->rdma.count; i++)
-		if (add_listen(&net->opt, rdma, port, options->rdma.item[i], 0, diag))
+		if (add_listen(&net->opt, rdma, port, options->rdma.item[i], options->rdma.tag[i],
+			    0, diag))
 			return diag_ctx(diag, "--rdma %s", options->rdma.item[i]);
 	for (unsigned i = 0; i < options->tcp.count; i++)
-		if (add_listen(&net->opt, tcp, port, options->tcp.item[i], TRANSPORT_TCP, diag))
+		if (add_listen(&net->opt, tcp, port, options->tcp.item[i], options->tcp.tag[i],
+			    TRANSPORT_TCP, diag))
 			return diag_ctx(diag, "--tcp %s", options->tcp.item[i]);
 	return 0;
 }
@@ -237,6 +245,14 @@ void net_show_portal(struct out *out, const struct net_portal *portal, unsigned 
 		out_bool(out, "iwarp", NULL, !(transports & TRANSPORT_VERBS));
 }
 
+static void show_access(struct out *out, const struct net_front *net, unsigned i)
+{
+	if (!net->front.kind->set_access)
+		return;
+	out_u64(out, "group", NULL, net->opt.listen[i].group);
+	out_text(out, "access", NULL, "%s", access_word(target_get_access(net->target, i)));
+}
+
 static void show_listeners(struct out *out, const struct net_front *net)
 {
 	out_list(out, "listeners");
@@ -249,11 +265,13 @@ static void show_listeners(struct out *out, const struct net_front *net)
 			out_object(out, NULL);
 			addr_show(out, "rdma", &bound);
 			out_bool(out, "iwarp", NULL, !(transports & TRANSPORT_VERBS));
+			show_access(out, net, i);
 			out_end(out);
 		}
 		if (transports & TRANSPORT_TCP) {
 			out_object(out, NULL);
 			addr_show(out, "tcp", &bound);
+			show_access(out, net, i);
 			out_end(out);
 		}
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What a front is, and what the daemon does for its fronts. */
 #pragma once
+#include "access.h"
 #include "daemon.h"
 #include "kernel_serving.h"
 
@@ -69,6 +70,9 @@ struct front_kind {
 	void (*count)(const struct front *, struct io_count *);
 	/* print its members of the status document (doc/schema/status.json, serving) */
 	void (*status)(const struct front *, struct out *);
+	/* Set the access through the listeners of a group; *before: the previous one. -ENOENT: no
+	 * listener has the group. NULL: it has no groups. */
+	int (*set_access)(struct front *, unsigned group, enum access, enum access *before);
 	/* bdev->changed of a disk; perhaps before start(). May be NULL. */
 	void (*changed)(struct front *, struct bdev *);
 	/* At a stop: remove devices. -EBUSY: in use; serving continues and it is called again. Any

@@ -25,12 +25,19 @@ static int check_host(const char *option, const char *name, struct diag *diag)
 		"--%s: invalid host NQN '%s': must be 1 to %d bytes", option, name, NAME_PLAIN_MAX);
 }
 
+static int set_access(struct front *front, unsigned group, enum access access, enum access *before)
+{
+	return target_set_access(net_of(front)->target, group, access, before);
+}
+
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
 	const struct serve_front_options *options = net_options(net);
 	int err = net_read_disks(net, "nqn", &options->nqn, check_nqn);
 
+	net->opt.cntlid_min = options->cntlid_min;
+	net->opt.cntlid_max = options->cntlid_max;
 	if (!err)
 		err = net_read_hosts(net, "allow-host", &options->allow_host, check_host);
 	return err ? err : net_read_listens(net, "NVMe-oF", "NVMe-oF", PORT);
@@ -166,6 +173,7 @@ const struct front_kind front_nvme = {
 	.show = show,
 	.count = net_count,
 	.status = status,
+	.set_access = set_access,
 	.changed = net_changed,
 	.stop = net_stop,
 };

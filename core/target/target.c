@@ -64,6 +64,7 @@ void target_conn_begin(struct target *target, struct target_conn *conn,
 	conn->target = target;
 	conn->worker = best;
 	conn->loop = best->loop;
+	conn->port = target->incoming ? target->incoming->index : 0;
 	conn->peer = *peer;
 	conn->peer_next = target->conns;
 	conn->peer_link = &target->conns;
@@ -322,22 +323,26 @@ static int start_workers(struct target *target, struct diag *diag)
 
 static void incoming_stream(int fd, const struct addr *peer, void *user)
 {
-	struct target *target = user;
+	const struct target_port *port = user;
 
-	target->proto->stream(target, fd, peer);
+	port->target->incoming = port;
+	port->target->proto->stream(port->target, fd, peer);
+	port->target->incoming = NULL;
 }
 
 static void incoming_rdma(struct ep_incoming *incoming, void *user)
 {
-	struct target *target = user;
+	const struct target_port *port = user;
 
-	target->proto->rdma(target, incoming);
+	port->target->incoming = port;
+	port->target->proto->rdma(port->target, incoming);
+	port->target->incoming = NULL;
 }
 
 /* Out of file descriptors. True: one will be free soon. */
 static bool starved(const struct diag *why, void *user)
 {
-	struct target *target = user;
+	struct target *target = ((const struct target_port *)user)->target;
 
 	if (target->admission->evicted || target_admission_evict(target->admission))
 		return true;
@@ -349,14 +354,14 @@ static bool starved(const struct diag *why, void *user)
  * flood the log. */
 static void dropped(void *user)
 {
-	struct target *target = user;
+	struct target *target = ((const struct target_port *)user)->target;
 
 	target->admission->refused++;
 }
 
 static void listener_changed(struct listener *listener)
 {
-	struct target *target = listener->user;
+	struct target *target = ((const struct target_port *)listener->user)->target;
 
 	if (target->proto->transports_changed)
 		target->proto->transports_changed(target);
@@ -366,7 +371,8 @@ static int start_listening(struct target *target, uint32_t timeout_ms, struct di
 {
 	const struct target_options *opt = &target->opt;
 
-	for (unsigned i = 0; i < opt->listens; i++)
+	for (unsigned i = 0; i < opt->listens; i++) {
+		target->port[i] = (struct target_port){ target, i };
 		target->listen[i] = (struct listener){ .at = opt->listen[i].at,
 			.transports = opt->listen[i].transports,
 			.stream = incoming_stream,
@@ -374,11 +380,12 @@ static int start_listening(struct target *target, uint32_t timeout_ms, struct di
 			.starved = starved,
 			.dropped = dropped,
 			.changed = listener_changed,
-			.user = target,
+			.user = &target->port[i],
 			.timeout_ms = opt->open_ms,
 			.no_crc = opt->listen[i].no_crc,
 			.freebind = opt->listen[i].freebind,
 			.mode = opt->listen[i].mode };
+	}
 	return opt->listens ? listeners_open(
 				      target->listen, opt->listens, target->loop, timeout_ms, diag)
 			    : 0;

@@ -75,7 +75,8 @@ enum nvme_feature { /* Base 2.1, figure 386 */
 	NVME_FEATURE_KATO = 0x0f,
 	NVME_FEATURE_HOST_ID = 0x81,
 };
-#define NVME_EVENT_NS_ATTR  (1u << 8) /* feature 0Bh, CDW11 bit 8 */
+#define NVME_EVENT_NS_ATTR  (1u << 8) /* feature 0Bh, CDW11 */
+#define NVME_EVENT_ANA      (1u << 11)
 #define NVME_EVENT_DISC_LOG (1u << 31)
 
 /* Completion of Asynchronous Event Request, Base 2.1, 5.1.2 */
@@ -83,17 +84,45 @@ enum nvme_feature { /* Base 2.1, figure 386 */
 #define NVME_AER_INFO(dw0) ((dw0) >> 8 & 0xff)
 #define NVME_AER_LOG(dw0)  ((dw0) >> 16 & 0xff)
 enum nvme_aer_type { NVME_AER_ERROR = 0, NVME_AER_HEALTH = 1, NVME_AER_NOTICE = 2 };
-enum nvme_aer_notice { NVME_NOTICE_NS_CHANGED = 0x00, NVME_NOTICE_DISC_CHANGED = 0xf0 };
+enum nvme_aer_notice {
+	NVME_NOTICE_NS_CHANGED = 0x00,
+	NVME_NOTICE_ANA = 0x03,
+	NVME_NOTICE_DISC_CHANGED = 0xf0
+};
 
 enum nvme_log {
 	NVME_LOG_ERROR = 0x01,
 	NVME_LOG_SMART = 0x02,
 	NVME_LOG_FIRMWARE = 0x03,
 	NVME_LOG_CHANGED_NS = 0x04,
+	NVME_LOG_ANA = 0x0c,
 	NVME_LOG_CROSS_RESET = 0x1e, /* Base 2.3 */
 	NVME_LOG_DISCOVERY = 0x70
 };
-#define NVME_LOG_RAE (1u << 15) /* CDW10: retain asynchronous event */
+#define NVME_LOG_RAE     (1u << 15) /* CDW10: retain asynchronous event */
+#define NVME_LOG_ANA_RGO (1u << 8)  /* CDW10, in LSP: groups only, without their namespaces */
+
+/* Asymmetric Namespace Access log (Base 2.1, 5.1.12.1.13): a head, then a descriptor for each
+ * group, followed by the IDs of its namespaces (le32), in ascending order. */
+struct nvme_ana_log {
+	le64 chgcnt; /* of the log */
+	le16 groups;
+	uint8_t rsvd10[6];
+};
+WIRE_SIZE(struct nvme_ana_log, 16);
+struct nvme_ana_group {
+	le32 grpid, nnsid;
+	le64 chgcnt;
+	uint8_t state, rsvd17[15];
+};
+WIRE_SIZE(struct nvme_ana_group, 32);
+enum nvme_ana_state {
+	NVME_ANA_OPTIMIZED = 0x1,
+	NVME_ANA_NON_OPTIMIZED = 0x2,
+	NVME_ANA_INACCESSIBLE = 0x3,
+	NVME_ANA_PERSISTENT_LOSS = 0x4,
+	NVME_ANA_CHANGE = 0xf,
+};
 
 /* Cross-Controller Reset (Base 2.3, 5.4.3). CDW10: controller ID and CIU of the controller to
  * reset; CDW12 and 13: its CIRN. Result: */
@@ -205,6 +234,9 @@ enum nvme_status { /* those a target of ours answers with */
 	NVME_READ_ERROR = NVME_STATUS(2, 0x81),
 	NVME_COMPARE_FAILURE = NVME_STATUS(2, 0x85) | NVME_STATUS_DNR,
 	NVME_PATH_ERROR = NVME_STATUS(3, 0x00),
+	NVME_ANA_STATUS_LOSS = NVME_STATUS(3, 0x01),
+	NVME_ANA_STATUS_INACCESSIBLE = NVME_STATUS(3, 0x02),
+	NVME_ANA_STATUS_TRANSITION = NVME_STATUS(3, 0x03),
 };
 
 struct nvme_dsm_range { /* NVM 1.1, 3.2.3 */
@@ -236,7 +268,10 @@ struct nvme_id_ctrl {                         /* Base 2.1, 5.1.13.2.1 */
 	uint8_t elpe, npss, avscc, apsta; /* 262 */
 	uint8_t rsvd266[54];
 	le16 kas; /* 320: units of 100 ms */
-	uint8_t rsvd322[64];
+	uint8_t rsvd322[20];
+	uint8_t anatt, anacap;     /* 342: seconds */
+	le32 anagrpmax, nanagrpid; /* 344 */
+	uint8_t rsvd352[34];
 	le16 cqt; /* 386: milliseconds */
 	uint8_t rsvd388[124];
 	uint8_t sqes, cqes;    /* 512 */
@@ -265,6 +300,9 @@ struct nvme_id_ctrl {                         /* Base 2.1, 5.1.13.2.1 */
 WIRE_SIZE(struct nvme_id_ctrl, 4096);
 enum nvme_cntrltype { NVME_CTRL_UNSAID, NVME_CTRL_IO, NVME_CTRL_DISCOVERY, NVME_CTRL_ADMIN };
 #define NVME_CMIC_MULTI        3 /* several ports, several controllers */
+#define NVME_CMIC_ANA          (1u << 3)
+#define NVME_ANACAP_STATES     0x1fu     /* all of enum nvme_ana_state may be reported */
+#define NVME_ANACAP_STATIC     (1u << 6) /* ANAGRPID of a namespace does not change */
 #define NVME_VWC_PRESENT       1
 #define NVME_VWC_FLUSH_ALL     (3u << 1) /* Flush takes NSID FFFFFFFFh */
 #define NVME_CTRATT_HOSTID     1         /* host identifiers of 128 bits */
@@ -276,6 +314,7 @@ enum nvme_cntrltype { NVME_CTRL_UNSAID, NVME_CTRL_IO, NVME_CTRL_DISCOVERY, NVME_
 #define NVME_SGLS_KEYED        (1u << 2)
 #define NVME_SGLS_OFFSET       (1u << 20)
 #define NVME_OAES_NS_ATTR      (1u << 8)
+#define NVME_OAES_ANA          (1u << 11)
 #define NVME_OAES_DISC_LOG     (1u << 31)
 
 struct nvme_lbaf {

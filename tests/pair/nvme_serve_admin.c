@@ -288,6 +288,167 @@ Test(nvme_serve_admin, events)
 	capsules_end();
 }
 
+static const struct {
+	enum access access;
+	uint8_t state;
+	uint32_t status;
+} ana[] = {
+	{ ACCESS_NON_OPTIMIZED, 2, 0 },
+	{ ACCESS_INACCESSIBLE, 3, 0x302 },
+	{ ACCESS_LOSS, 4, 0x301 },
+	{ ACCESS_CHANGE, 15, 0x303 },
+	{ ACCESS_OPTIMIZED, 1, 0 },
+};
+
+static uint64_t le(const uint8_t *p, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes--)
+		value = value << 8 | p[bytes];
+	return value;
+}
+
+/* The ANA log of one group with one namespace, byte by byte. */
+static void ana_log_is(uint8_t state, uint64_t changes)
+{
+	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, 0x0c | 15 << 16, 0, 64), 0);
+	cr_assert_eq(le(memory, 8), changes + 1);
+	cr_assert_eq(le(memory + 8, 2), 1); /* groups */
+	cr_assert_eq(le(memory + 10, 6), 0);
+	cr_assert_eq(le(memory + 16, 4), 1); /* ANA group ID */
+	cr_assert_eq(le(memory + 20, 4), 1); /* namespaces */
+	cr_assert_eq(le(memory + 24, 8), changes + 1);
+	cr_assert_eq(memory[32], state);
+	for (unsigned i = 33; i < 48; i++)
+		cr_assert_eq(memory[i], 0);
+	cr_assert_eq(le(memory + 48, 4), 1); /* NSID */
+	cr_assert_eq(le(memory + 52, 8), 0);
+}
+
+/* Each ANA state is in the log, in the status of I/O commands, and in the used blocks of the
+ * namespace; admin commands work in all of them. */
+Test(nvme_serve_admin, ana_states)
+{
+	enum access before;
+
+	capsules_begin_live();
+	cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 0, NVME_CNS_CTRL, 0, 4096), 0);
+	cr_assert_eq(memory[76] & 8, 8);                     /* CMIC */
+	cr_assert_eq(le(memory + 92, 4) & 1 << 11, 1 << 11); /* OAES */
+	cr_assert_gt(memory[342], 0);                        /* ANATT */
+	cr_assert_eq(memory[343], 0x5f);                     /* ANACAP */
+	cr_assert_eq(le(memory + 344, 4), 1);                /* ANAGRPMAX */
+	cr_assert_eq(le(memory + 348, 4), 1);                /* NANAGRPID */
+	cr_assert_eq(le(memory + 540, 4), 1);                /* MNAN: at most NN, not 0 */
+	ana_log_is(1, 0);
+	cr_assert_eq(target_set_access(target, 7, ACCESS_LOSS, &before), -ENOENT);
+	for (unsigned i = 0; i < sizeof(ana) / sizeof(*ana); i++) {
+		cr_assert_eq(target_set_access(target, 0, ana[i].access, &before), 0);
+		cr_assert_eq(before, i ? ana[i - 1].access : ACCESS_OPTIMIZED);
+		cr_assert_eq(capsules_run(capsules_rw(NVME_IO_WRITE, 0, 8)), ana[i].status);
+		cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 8)), ana[i].status);
+		cr_assert_eq(capsules_run((struct nvme_sqe){ .opcode = NVME_IO_FLUSH,
+				     .flags = NVME_PSDT_SGL,
+				     .nsid = put_le32(NVME_NSID_ALL) }),
+			ana[i].status);
+		ana_log_is(ana[i].state, i + 1);
+		cr_assert_eq(admin_command(NVME_ADMIN_IDENTIFY, 1, NVME_CNS_NS, 0, 4096), 0);
+		cr_assert_eq(le(memory, 8), SIZE / 512);
+		cr_assert_eq(le(memory + 16, 8), ana[i].status ? 0 : SIZE / 512); /* NUSE */
+		cr_assert_eq(le(memory + 92, 4), 1);                              /* ANAGRPID */
+		cr_assert_eq(
+			admin_command(NVME_ADMIN_IDENTIFY, 1, NVME_CNS_NS_INDEPENDENT, 0, 4096), 0);
+		cr_assert_eq(le(memory + 4, 4), 1);
+	}
+	/* the state it has: no change */
+	cr_assert_eq(target_set_access(target, 0, ACCESS_OPTIMIZED, &before), 0);
+	ana_log_is(1, sizeof(ana) / sizeof(*ana));
+	/* groups only */
+	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, 0x0c | 1 << 8 | 15 << 16, 0, 64), 0);
+	cr_assert_eq(le(memory + 20, 4), 0);
+	cr_assert_eq(le(memory + 48, 8), 0);
+	capsules_end();
+}
+
+/* A write at the disk ends as usual when its path becomes inaccessible. */
+Test(nvme_serve_admin, ana_commands_in_flight)
+{
+	enum access before;
+
+	capsules_begin_live();
+	backing->hold = true;
+	replies = 0;
+	submit(NVME_IO_WRITE, 100, 8);
+	cr_assert_eq(target_set_access(target, 0, ACCESS_INACCESSIBLE, &before), 0);
+	submit(NVME_IO_WRITE, 101, 8);
+	cr_assert_eq(status_of(101), 0x302);
+	cr_assert_eq(status_of(100), UINT32_MAX);
+	backing->hold = false;
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 10 * MSEC);
+	capsules_settle();
+	cr_assert_eq(status_of(100), 0);
+	capsules_end();
+}
+
+/* A change is an event: once, until the log was read. */
+Test(nvme_serve_admin, ana_event)
+{
+	enum access before;
+
+	capsules_begin_live();
+	cr_assert_eq(admin_command(NVME_ADMIN_ASYNC_EVENT, 0, 0, 0, 0), UINT32_MAX);
+	cr_assert_eq(admin_command(NVME_ADMIN_ASYNC_EVENT, 0, 0, 0, 0), UINT32_MAX);
+	cr_assert_eq(
+		admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_ASYNC_EVENT, 1 << 11, 0), 0);
+	replies = 0;
+	cr_assert_eq(target_set_access(target, 0, ACCESS_INACCESSIBLE, &before), 0);
+	capsules_settle();
+	cr_assert_eq(replies, 1);
+	cr_assert_eq(capsules_result(), 2 | 3 << 8 | 0x0c << 16);
+	cr_assert_eq(target_set_access(target, 0, ACCESS_OPTIMIZED, &before), 0);
+	capsules_settle();
+	cr_assert_eq(replies, 1); /* its log was not read */
+	/* retain the event, then not */
+	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, 0x0c | 1 << 15 | 15 << 16, 0, 64), 0);
+	cr_assert_eq(replies, 1);
+	replies = 0;
+	cr_assert(ep_pair_deliver(admin,
+		&(struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
+			.flags = NVME_PSDT_SGL,
+			.sgl = capsules_keyed(0, 64),
+			.cdw10 = put_le32(0x0c | 15 << 16) },
+		64));
+	capsules_settle();
+	cr_assert_eq(replies, 2); /* the log, and the next event */
+	capsules_end();
+}
+
+/* Controller IDs are those of the range; when all are in use, others are refused for now. */
+Test(nvme_serve_admin, cntlid_range)
+{
+	struct ep *queue[3];
+
+	capsules_begin();
+	cr_assert_eq(target_stop(target, 1000, NULL), 0);
+	opt.cntlid_min = 500;
+	opt.cntlid_max = 501;
+	cr_assert_eq(nvme_serve(&target, loop, &opt, 1000, NULL), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		queue[i] = capsules_call(0, DEPTH);
+		cr_assert_eq(capsules_connect_to(queue[i], 0, 0xffff, NQN, DEPTH - 1),
+			i < 2 ? 0u : NVMF_BUSY);
+		if (i < 2)
+			cr_assert_eq(capsules_result(), 500 + i);
+	}
+	ep_pair_cut(queue[0]);
+	capsules_settle();
+	queue[0] = capsules_call(0, DEPTH);
+	cr_assert_eq(capsules_connect_to(queue[0], 0, 0xffff, NQN, DEPTH - 1), 0);
+	cr_assert_eq(capsules_result(), 500);
+	capsules_end();
+}
+
 /* A device goes and comes back: the discovery log changes, and its readers get an event. */
 Test(nvme_serve_admin, discovery_hears_of_devices)
 {

@@ -103,7 +103,7 @@ static bool is_its_own(struct query *a)
 static bool connect_process(struct query *a)
 {
 	struct sockaddr_un un;
-	socklen_t len = kernel_serving_address(&un, a->process.pid);
+	socklen_t len = kernel_serving_address(&un, a->process.pid, "");
 
 	a->fd = (struct loop_fd){ .fd = socket(
 					  AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),

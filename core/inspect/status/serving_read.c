@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Parse what a process reports to serve. Any process may have written it: a value of an unexpected
  * type counts as not reported, one that is too long is cut. */
+#include "access.h"
 #include "served.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -138,6 +139,10 @@ static void read_listener(struct serving_listener *listener, const cJSON *from)
 	text_of(from, "service_id", listener->service_id, sizeof(listener->service_id));
 	text_of(from, "path", listener->path, sizeof(listener->path));
 	listener->iwarp = is_true(from, "iwarp");
+	listener->group = (unsigned)number_of(from, "group", 0);
+	text_of(from, "access", listener->access, sizeof(listener->access));
+	if (access_parse(listener->access) == ACCESSES)
+		listener->access[0] = 0;
 }
 
 static bool read_lists(struct serving_front *front, const cJSON *from)

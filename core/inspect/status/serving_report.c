@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The socket on which a process reports its disks. */
+/* The sockets on which a process reports its disks and takes commands. */
 #include "served.h"
 #include <errno.h>
 #include <stdio.h>
@@ -10,14 +10,15 @@
 
 #define PAUSE_MS 5
 #define BACKLOG  64
+#define LIMIT_MS 1000
 
-socklen_t kernel_serving_address(struct sockaddr_un *un, int pid)
+socklen_t kernel_serving_address(struct sockaddr_un *un, int pid, const char *suffix)
 {
 	*un = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	/* an abstract name begins with a zero byte and has none at its end */
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 			   (size_t)snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1,
-				   SERVING_PREFIX "%d", pid));
+				   SERVING_PREFIX "%d%s", pid, suffix));
 }
 
 void kernel_report_owner(struct kernel_report *report)
@@ -75,26 +76,114 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 	close(fd);
 }
 
-int kernel_report_start(struct kernel_report *report, struct loop *loop, struct diag *diag)
+/* Take the next caller after a pause, so that callers can't keep the loop busy. */
+static void pause_control(struct kernel_report *report)
+{
+	loop_fd_change(report->loop, &report->control, 0);
+	loop_timer_set(report->loop, &report->limit, loop_now(report->loop) + PAUSE_MS * MSEC);
+}
+
+static void end_caller(struct kernel_report *report)
+{
+	loop_fd_del(report->loop, &report->caller);
+	close(report->caller.fd);
+	report->caller.fd = -1;
+	pause_control(report);
+}
+
+/* The end of the pause, or of the time of a caller. */
+static void limit_reached(struct loop_timer *timer)
+{
+	struct kernel_report *report = container_of(timer, struct kernel_report, limit);
+
+	if (report->caller.fd >= 0)
+		end_caller(report);
+	else
+		loop_fd_change(report->loop, &report->control, EPOLLIN);
+}
+
+static void execute(struct kernel_report *report, const char *command)
+{
+	char result[SERVING_RESULT] = "", text[SERVING_ANSWER];
+	struct diag why = { 0 };
+	int len;
+
+	if (report->command(report->user, command, result, &why))
+		len = snprintf(text, sizeof(text), "%s\n%d\n%s\n%s\n%s", diag_code_word(why.code),
+			why.err, why.object, why.text, why.hint);
+	else
+		len = snprintf(text, sizeof(text), "ok\n%s", result);
+	(void)!send(report->caller.fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void caller_ready(struct loop_fd *lfd, uint32_t events)
+{
+	struct kernel_report *report = container_of(lfd, struct kernel_report, caller);
+	char command[SERVING_COMMAND];
+	ssize_t n = recv(lfd->fd, command, sizeof(command) - 1, MSG_DONTWAIT | MSG_TRUNC);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* a caller that has hung up reported that nothing was changed */
+	if (n > 0 && !(events & EPOLLHUP) && n < (ssize_t)sizeof(command) &&
+		!memchr(command, 0, (size_t)n)) {
+		command[n] = 0;
+		execute(report, command);
+	}
+	end_caller(report);
+}
+
+static void control_ready(struct loop_fd *lfd, uint32_t events)
+{
+	struct kernel_report *report = container_of(lfd, struct kernel_report, control);
+	int fd = accept4(lfd->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	pause_control(report);
+	if (fd < 0)
+		return;
+	report->caller = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = caller_ready };
+	if (!is_allowed(report, fd) || loop_fd_add(report->loop, &report->caller, NULL)) {
+		report->caller.fd = -1;
+		close(fd);
+		return;
+	}
+	loop_timer_set(report->loop, &report->limit, loop_now(report->loop) + LIMIT_MS * MSEC);
+}
+
+static int listen_at(struct loop *loop, struct loop_fd *lfd, int type, const char *suffix,
+	void (*on_ready)(struct loop_fd *, uint32_t), struct diag *diag)
 {
 	struct sockaddr_un un;
-	socklen_t len = kernel_serving_address(&un, (int)getpid());
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+	socklen_t len = kernel_serving_address(&un, (int)getpid(), suffix);
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
 
 	if (fd < 0)
 		return diag_sys(diag, errno, "status socket");
-	if (bind(fd, (struct sockaddr *)&un, len) || listen(fd, BACKLOG)) {
+	*lfd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = on_ready };
+	if (bind(fd, (struct sockaddr *)&un, len) || listen(fd, BACKLOG))
 		err = diag_sys(diag, errno, "status socket @%s", un.sun_path + 1);
-		close(fd);
-		return err;
-	}
-	report->loop = loop;
-	report->fd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = ready };
-	report->pause.fire = resume;
-	err = loop_fd_add(loop, &report->fd, diag);
-	report->on = !err;
+	else
+		err = loop_fd_add(loop, lfd, diag);
 	if (err)
 		close(fd);
+	return err;
+}
+
+int kernel_report_start(struct kernel_report *report, struct loop *loop, struct diag *diag)
+{
+	int err = listen_at(loop, &report->fd, SOCK_STREAM, "", ready, diag);
+
+	report->loop = loop;
+	report->pause.fire = resume;
+	report->caller.fd = -1;
+	report->limit.fire = limit_reached;
+	report->on = !err;
+	if (!err && report->command) {
+		err = listen_at(loop, &report->control, SOCK_SEQPACKET, SERVING_CONTROL,
+			control_ready, diag);
+		report->controlled = !err;
+	}
 	return err;
 }
 
@@ -103,6 +192,13 @@ void kernel_report_stop(struct kernel_report *report)
 	if (!report->on)
 		return;
 	report->on = false;
+	if (report->caller.fd >= 0)
+		end_caller(report);
+	if (report->controlled) {
+		loop_timer_del(report->loop, &report->limit);
+		loop_fd_del(report->loop, &report->control);
+		close(report->control.fd);
+	}
 	loop_timer_del(report->loop, &report->pause);
 	loop_fd_del(report->loop, &report->fd);
 	close(report->fd.fd);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print the disks that processes of this host serve and export, as a table and as JSON. */
+#include "access.h"
 #include "out.h"
 #include "served.h"
 #include "show.h"
@@ -208,6 +209,24 @@ static void path_lines(struct out *out, const struct serving_front *front)
 				&front->disk[i].path[n].state);
 }
 
+/* Print the groups of listeners, unless there is only the default one and hosts may use it. */
+static void group_lines(struct out *out, const struct serving_front *front)
+{
+	char where[STATUS_ADDRESS];
+	bool any = false;
+
+	for (unsigned i = 0; i < front->listeners; i++)
+		any |= front->listener[i].access[0] &&
+		       (front->listener[i].group != 1 ||
+			       access_parse(front->listener[i].access) != ACCESS_OPTIMIZED);
+	for (unsigned i = 0; any && i < front->listeners; i++)
+		out_line(out, "group %u: %s/%s %s: %s", front->listener[i].group, front->protocol,
+			front->listener[i].transport,
+			status_address(
+				front->listener[i].traddr, front->listener[i].trsvcid, where),
+			front->listener[i].access);
+}
+
 void serving_text(
 	struct out *out, const struct kernel_serving *list, const struct kernel_serving *before)
 {
@@ -229,6 +248,8 @@ void serving_text(
 
 		if (process->fronts)
 			path_lines(out, &process->front[0]);
+		for (unsigned f = 0; f < process->fronts; f++)
+			group_lines(out, &process->front[f]);
 		if (process->why.err)
 			out_line(out, "process %s: %s", owner(process, pid), process->why.text);
 		else if (process->stopping)
@@ -283,6 +304,9 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 	out_nonempty(out, "path", listener->path);
 	if (!strcmp(listener->transport, "rdma"))
 		out_bool(out, "iwarp", NULL, listener->iwarp);
+	if (listener->group)
+		out_u64(out, "group", NULL, listener->group);
+	out_nonempty(out, "access", listener->access);
 	out_end(out);
 }
 

@@ -145,6 +145,11 @@ void nvme_ctrl_put(struct nvme_id_ctrl *id, const struct nvme_ctrl_info *info)
 	id->ciu = info->ciu;
 	id->cirn = put_le64(info->cirn);
 	id->ccrl = info->ccrl;
+	id->anatt = info->anatt;
+	id->anacap = info->anacap;
+	id->anagrpmax = put_le32(info->anagrpmax);
+	id->nanagrpid = put_le32(info->nanagrpid);
+	id->mnan = put_le32(info->mnan);
 	id->ioccsz = put_le32(info->capsule / 16);
 	id->iorcsz = put_le32(info->reply / 16);
 	id->sqes = 0x66;
@@ -178,6 +183,11 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 		.ciu = id->ciu,
 		.cirn = get_le64(id->cirn),
 		.ccrl = id->ccrl,
+		.anatt = id->anatt,
+		.anacap = id->anacap,
+		.anagrpmax = get_le32(id->anagrpmax),
+		.nanagrpid = get_le32(id->nanagrpid),
+		.mnan = get_le32(id->mnan),
 	};
 	text_get(info->serial, sizeof(info->serial), id->sn, sizeof(id->sn));
 	text_get(info->model, sizeof(info->model), id->mn, sizeof(id->mn));
@@ -198,7 +208,9 @@ int nvme_ctrl_get(struct nvme_ctrl_info *info, const void *p, size_t len, struct
 void nvme_ns_put(struct nvme_id_ns *id, const struct nvme_ns_info *info)
 {
 	memset(id, 0, sizeof(*id));
-	id->nsze = id->ncap = id->nuse = put_le64(info->blocks);
+	id->nsze = id->ncap = put_le64(info->blocks);
+	id->nuse = put_le64(info->unused ? 0 : info->blocks);
+	id->anagrpid = put_le32(info->anagrpid);
 	id->dlfeat = info->dlfeat;
 	id->nsattr = info->ro ? NVME_NSATTR_WP : 0;
 	id->nmic = info->shared ? NVME_NMIC_SHARED : 0;
@@ -221,6 +233,8 @@ int nvme_ns_get(struct nvme_ns_info *info, const void *p, size_t len, struct dia
 	*info = (struct nvme_ns_info){ .blocks = get_le64(id->nsze),
 		.dlfeat = id->dlfeat,
 		.ro = id->nsattr & NVME_NSATTR_WP,
+		.unused = !get_le64(id->nuse),
+		.anagrpid = get_le32(id->anagrpid),
 		.shared = id->nmic & NVME_NMIC_SHARED };
 	if (!info->blocks)
 		return 0;

@@ -30,6 +30,8 @@ struct nvme_ctrl_info {
 	 * it can execute at once; 0: none */
 	uint8_t ciu, ccrl;
 	uint64_t cirn;
+	uint8_t anatt, anacap; /* with NVME_CMIC_ANA; anatt in seconds */
+	uint32_t anagrpmax, nanagrpid, mnan;
 	uint32_t capsule; /* ioccsz in bytes; 0: not reported (discovery controllers) */
 	uint32_t reply;   /* iorcsz in bytes */
 };
@@ -41,7 +43,9 @@ struct nvme_ns_info {
 	uint8_t shift;   /* log2 of the block size: 9 … 16 */
 	uint8_t dlfeat;
 	bool ro, shared;
-	uint32_t best; /* preferred write granularity in blocks; 0: not reported */
+	bool unused;       /* report no used blocks */
+	uint32_t anagrpid; /* 0: not a member of an ANA group */
+	uint32_t best;     /* preferred write granularity in blocks; 0: not reported */
 	uint8_t nguid[16], eui64[8];
 };
 void nvme_ns_put(struct nvme_id_ns *, const struct nvme_ns_info *);

@@ -79,6 +79,11 @@ static void resized(struct target *base, struct target_disk *disk)
 	nvme_tgt_ctrl_notify(target, &target->ns[disk->index]);
 }
 
+static void access_changed(struct target *base, unsigned port)
+{
+	nvme_tgt_ctrl_notify_access((struct nvme_target *)base, port);
+}
+
 static void target_free(struct target *base)
 {
 	free(base);
@@ -105,6 +110,7 @@ static const struct target_proto proto = { .name = "nvme",
 	.closed = nvme_tgt_ctrl_remove_queue,
 	.count_clients = count_clients,
 	.resized = resized,
+	.access_changed = access_changed,
 	.free = target_free };
 
 static struct nvme_tgt_subsys *subsys_of(struct nvme_target *target, const char *nqn)
@@ -161,6 +167,10 @@ int nvme_serve(struct target **out, struct loop *loop, const struct target_optio
 	if (!target)
 		return diag_sys(diag, ENOMEM, "target");
 	opt.buffer = power_of_2(given->buffer);
+	if (!opt.cntlid_max)
+		opt.cntlid_max = NVMF_CNTLID_MAX;
+	if (!opt.cntlid_min)
+		opt.cntlid_min = 1;
 	target->genctr = 1;
 	target->ciu = 1;
 	nvme_tgt_reset_init(target);

@@ -20,7 +20,10 @@
 #define NVME_TGT_RESETS   4       /* cross-controller resets at once */
 #define NVME_TGT_RESET_MS 2000    /* most time of one, for what is at the disks */
 #define NVME_TGT_VERSION  0x10400 /* 1.4: not all that later versions require is implemented */
-#define NVME_TGT_LPA      4       /* log pages may be read from any offset */
+/* All namespaces are in one ANA group: it has the state of the controller's listener. */
+#define NVME_TGT_ANAGRPID 1
+#define NVME_TGT_ANATT    30 /* seconds: hosts wait that long in state "change" */
+#define NVME_TGT_LPA      4  /* log pages may be read from any offset */
 /* added to a host's keep-alive timeout, for the network and a busy host */
 #define NVME_TGT_GRACE_MS 1000
 /* from that timeout until all writes of the host are done or orphans */
@@ -53,8 +56,8 @@ struct nvme_target {
 	struct nvme_tgt_subsys subsys[TARGET_DISKS + 1]; /* the first is for discovery */
 	unsigned subsystems;
 	struct nvme_tgt_ctrl *ctrls;
-	uint16_t last_cntlid;
-	uint8_t ciu; /* of the next controller; never 0 */
+	uint16_t last_cntlid; /* 0: none yet */
+	uint8_t ciu;          /* of the next controller; never 0 */
 	/* of this process, for CIRN; has_secret false: no cross-controller resets */
 	uint8_t secret[32];
 	bool has_secret;
@@ -157,6 +160,7 @@ struct nvme_tgt_ctrl {
 	const struct nvme_tgt_subsys *subsys;
 	uint16_t cntlid;
 	uint8_t ciu;
+	unsigned port; /* index of the listener that the admin queue came through */
 	uint32_t kato_ms;
 	uint8_t hostid[16];
 	char hostnqn[NVMF_NQN_MAX + 1], subnqn[NVMF_NQN_MAX + 1];
@@ -193,11 +197,12 @@ struct nvme_tgt_ctrl {
 	/* shared by both loops */
 	bool write_through;      /* atomic: the host disabled the write cache */
 	uint64_t pending_events; /* atomic: pending events as bits: one per namespace, then the
-				  * discovery log
+				  * discovery log, ANA
 				  */
 	struct loop_msg notice, reset;
 };
 #define NVME_TGT_PENDING_DISC (1ull << 32)
+#define NVME_TGT_PENDING_ANA  (1ull << 33)
 
 static inline struct nvme_tgt_queue *nvme_tgt_queue_of(const struct nvme_tgt_cmd *cmd)
 {
@@ -233,6 +238,16 @@ void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/
 struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
 /* End the controller, whose host has lost its connections. */
 void nvme_tgt_ctrl_cut(struct nvme_tgt_ctrl *);
+
+/* The access through that listener has changed: notify its controllers. */
+void nvme_tgt_ctrl_notify_access(struct nvme_target *, unsigned port);
+
+/* tgt_ana.c: any thread */
+/* Return the status of I/O commands in the controller's ANA state; 0: they are executed. */
+uint32_t nvme_tgt_ana_status(const struct nvme_tgt_ctrl *);
+uint64_t nvme_tgt_ana_len(const struct nvme_tgt_ctrl *); /* of the log page */
+/* Write the log page, of that length at most. */
+void nvme_tgt_ana_log(const struct nvme_tgt_ctrl *, bool groups_only, uint8_t *page);
 
 /* tgt_queue.c: on the queue's loop */
 void nvme_tgt_queue_begin(struct target *, struct nvme_tgt_queue *, const struct nvme_tgt_carrier *,

@@ -56,21 +56,25 @@ static void keep_alive(struct nvme_tgt_cmd *cmd)
 /* Report each event once, then not again until its log was read (5.1.2). */
 static void send_events(struct nvme_tgt_ctrl *ctrl)
 {
-	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked, bit;
+	static const struct {
+		uint32_t bit, notice, log;
+	} events[] = {
+		{ NVME_EVENT_ANA, NVME_NOTICE_ANA, NVME_LOG_ANA },
+		{ NVME_EVENT_NS_ATTR, NVME_NOTICE_NS_CHANGED, NVME_LOG_CHANGED_NS },
+		{ NVME_EVENT_DISC_LOG, NVME_NOTICE_DISC_CHANGED, NVME_LOG_DISCOVERY },
+	};
+	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked;
 	struct nvme_tgt_cmd *cmd;
 
-	while (due && ctrl->events) {
-		bit = due & NVME_EVENT_NS_ATTR ? NVME_EVENT_NS_ATTR : NVME_EVENT_DISC_LOG;
-		due &= ~bit;
-		ctrl->due &= ~bit;
-		ctrl->masked |= bit;
+	for (unsigned i = 0; i < sizeof(events) / sizeof(*events) && ctrl->events; i++) {
+		if (!(due & events[i].bit))
+			continue;
+		ctrl->due &= ~events[i].bit;
+		ctrl->masked |= events[i].bit;
 		cmd = ctrl->event[--ctrl->events];
 		cmd->base.state = TARGET_CMD_WORK;
-		nvme_tgt_cmd_result(cmd, bit == NVME_EVENT_NS_ATTR
-						 ? NVME_AER_NOTICE | NVME_NOTICE_NS_CHANGED << 8 |
-							   NVME_LOG_CHANGED_NS << 16
-						 : NVME_AER_NOTICE | NVME_NOTICE_DISC_CHANGED << 8 |
-							   NVME_LOG_DISCOVERY << 16);
+		nvme_tgt_cmd_result(
+			cmd, NVME_AER_NOTICE | events[i].notice << 8 | events[i].log << 16);
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
 	}
 }
@@ -89,7 +93,8 @@ void nvme_tgt_ctrl_noticed(struct loop_msg *msg)
 	if (!ctrl->admin_down) {
 		ctrl->changed |= (uint32_t)pending_events;
 		ctrl->due |= ((uint32_t)pending_events ? NVME_EVENT_NS_ATTR : 0) |
-			     (pending_events & NVME_TGT_PENDING_DISC ? NVME_EVENT_DISC_LOG : 0);
+			     (pending_events & NVME_TGT_PENDING_DISC ? NVME_EVENT_DISC_LOG : 0) |
+			     (pending_events & NVME_TGT_PENDING_ANA ? NVME_EVENT_ANA : 0);
 		send_events(ctrl);
 	}
 	msg->run = nvme_tgt_ctrl_notice_back;

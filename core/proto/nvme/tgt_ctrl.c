@@ -43,15 +43,24 @@ struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(
 	return ctrl && ctrl->ciu == ciu ? ctrl : NULL;
 }
 
-/* Later instances of a controller ID have another CIU. */
-static void next_id(struct nvme_target *target)
+/* Later instances of a controller ID have another CIU. False: all IDs are in use. */
+static bool next_id(struct nvme_target *target)
 {
-	do {
-		if (target->last_cntlid++ < NVMF_CNTLID_MAX)
-			continue;
-		target->last_cntlid = 1;
-		target->ciu = target->ciu == UINT8_MAX ? 1 : target->ciu + 1;
-	} while (find_ctrl(target, target->last_cntlid));
+	unsigned min = target->base.opt.cntlid_min, max = target->base.opt.cntlid_max;
+
+	for (unsigned left = max - min + 1; left; left--) {
+		if (target->last_cntlid < min) {
+			target->last_cntlid = (uint16_t)min;
+		} else if (target->last_cntlid < max) {
+			target->last_cntlid++;
+		} else {
+			target->last_cntlid = (uint16_t)min;
+			target->ciu = target->ciu == UINT8_MAX ? 1 : target->ciu + 1;
+		}
+		if (!find_ctrl(target, target->last_cntlid))
+			return true;
+	}
+	return false;
 }
 
 static void add_queue(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
@@ -122,17 +131,18 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
-	if (!ctrl || (subsys->count && !target_admit(&queue->base, req->hostnqn, true))) {
+	if (!ctrl || !next_id(target) ||
+		(subsys->count && !target_admit(&queue->base, req->hostnqn, true))) {
 		free(ctrl);
 		return refuse(NVMF_BUSY);
 	}
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);
-	next_id(target);
 	ctrl->target = target;
 	ctrl->subsys = subsys;
 	ctrl->cntlid = target->last_cntlid;
 	ctrl->ciu = target->ciu;
+	ctrl->port = queue->base.port;
 	ctrl->kato_ms = req->kato_ms;
 	memcpy(ctrl->hostid, req->hostid, sizeof(ctrl->hostid));
 	memcpy(ctrl->hostnqn, req->hostnqn, sizeof(ctrl->hostnqn));
@@ -271,6 +281,22 @@ void nvme_tgt_ctrl_notice_back(struct loop_msg *msg)
 	free_if_unused(ctrl);
 }
 
+static void add_event(struct nvme_tgt_ctrl *ctrl, uint64_t bit)
+{
+	if (ctrl->dying)
+		return;
+	__atomic_fetch_or(&ctrl->pending_events, bit, __ATOMIC_RELEASE);
+	if (!ctrl->noticing)
+		notice(ctrl);
+}
+
+void nvme_tgt_ctrl_notify_access(struct nvme_target *target, unsigned port)
+{
+	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next)
+		if (ctrl->port == port && !nvme_tgt_is_discovery(ctrl))
+			add_event(ctrl, NVME_TGT_PENDING_ANA);
+}
+
 void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_ns *ns)
 {
 	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
@@ -278,11 +304,7 @@ void nvme_tgt_ctrl_notify(struct nvme_target *target, const struct nvme_tgt_ns *
 			ns ? ns->nsid <= ctrl->subsys->count && ctrl->subsys->ns[ns->nsid - 1] == ns
 			   : nvme_tgt_is_discovery(ctrl);
 
-		if (!mine || ctrl->dying)
-			continue;
-		__atomic_fetch_or(&ctrl->pending_events,
-			ns ? 1ull << (ns->nsid - 1) : NVME_TGT_PENDING_DISC, __ATOMIC_RELEASE);
-		if (!ctrl->noticing)
-			notice(ctrl);
+		if (mine)
+			add_event(ctrl, ns ? 1ull << (ns->nsid - 1) : NVME_TGT_PENDING_DISC);
 	}
 }

@@ -80,16 +80,20 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 		.ciu = ctrl->ciu,
 		.cirn = nvme_tgt_cirn(ctrl->target, ctrl->cntlid, ctrl->ciu),
 		.ccrl = s->count && ctrl->target->has_secret ? NVME_TGT_RESETS : 0,
-		.cmic = s->count ? NVME_CMIC_MULTI : 0,
+		.cmic = s->count ? NVME_CMIC_MULTI | NVME_CMIC_ANA : 0,
 		.sgls = 1 | NVME_SGLS_OFFSET |
 			(nvme_tgt_carrier_of(queue)->trtype == NVMF_TRTYPE_RDMA ? NVME_SGLS_KEYED
 										: 0),
-		.oaes = s->count ? NVME_OAES_NS_ATTR : NVME_OAES_DISC_LOG,
+		.oaes = s->count ? NVME_OAES_NS_ATTR | NVME_OAES_ANA : NVME_OAES_DISC_LOG,
 		.capsule = (uint32_t)sizeof(struct nvme_sqe) + nvme_tgt_carrier_of(queue)->incap,
 		.reply = sizeof(struct nvme_cqe),
 	};
 
 	if (s->count) {
+		info.anatt = NVME_TGT_ANATT;
+		info.anacap = NVME_ANACAP_STATES | NVME_ANACAP_STATIC;
+		info.anagrpmax = info.nanagrpid = NVME_TGT_ANAGRPID;
+		info.mnan = s->count;
 		info.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DSM |
 			    (all_do(s, IO_ZERO) ? NVME_ONCS_WRITE_ZEROES : 0);
 		info.vwc = one_does(s, IO_FLUSH) ? NVME_VWC_PRESENT | NVME_VWC_FLUSH_ALL : 0;
@@ -112,7 +116,9 @@ static void identify_ns(const struct nvme_tgt_cmd *cmd)
 	struct nvme_ns_info info = { .blocks = target_disk_size(ns->disk) >> ns->shift,
 		.shift = ns->shift,
 		.ro = ns->disk->ro,
-		.shared = true };
+		.shared = true,
+		.unused = nvme_tgt_ana_status(nvme_tgt_queue_of(cmd)->ctrl) != NVME_OK,
+		.anagrpid = NVME_TGT_ANAGRPID };
 
 	if (lim->best > lim->block && lim->best >> ns->shift <= 65536)
 		info.best = lim->best >> ns->shift;
@@ -152,6 +158,7 @@ static void identify_independent(const struct nvme_tgt_cmd *cmd)
 
 	memset(id, 0, sizeof(*id));
 	id->nmic = NVME_NMIC_SHARED;
+	id->anagrpid = put_le32(NVME_TGT_ANAGRPID);
 	id->nsattr = cmd->ns->disk->ro ? NVME_NSATTR_WP : 0;
 	id->nstat = NVME_NSTAT_READY;
 }

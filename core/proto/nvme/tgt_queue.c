@@ -67,7 +67,8 @@ static uint32_t check_allowed(struct nvme_tgt_cmd *cmd)
 	if (!(cmd->op->flags & OP_EARLY) &&
 		!__atomic_load_n(&queue->ctrl->enabled, __ATOMIC_ACQUIRE))
 		return NVME_SEQUENCE;
-	return NVME_OK;
+	return queue->qid && cmd->sqe.opcode != NVME_FABRICS ? nvme_tgt_ana_status(queue->ctrl)
+							     : NVME_OK;
 }
 
 bool nvme_tgt_cmd_fits(const struct nvme_tgt_cmd *cmd, uint32_t room)

@@ -191,6 +191,12 @@ Test(nvme_codec, identify_controller)
 		.mdts = 8,
 		.aerl = 3,
 		.vwc = 1,
+		.cmic = 0xb,
+		.anatt = 30,
+		.anacap = 0x5f,
+		.anagrpmax = 0x102,
+		.nanagrpid = 0x103,
+		.mnan = 0x104,
 		.capsule = 16448,
 		.reply = 16 };
 	const uint8_t *p = (const uint8_t *)&id;
@@ -201,6 +207,12 @@ Test(nvme_codec, identify_controller)
 	cr_assert_eq(p[111], 1, "CNTRLTYPE");
 	cr_assert_eq(p[320], 10, "KAS");
 	cr_assert(p[386] == 0x34 && p[387] == 0x12, "CQT");
+	cr_assert_eq(p[76], 0xb, "CMIC");
+	cr_assert_eq(p[342], 30, "ANATT");
+	cr_assert_eq(p[343], 0x5f, "ANACAP");
+	cr_assert(p[344] == 2 && p[345] == 1, "ANAGRPMAX");
+	cr_assert(p[348] == 3 && p[349] == 1, "NANAGRPID");
+	cr_assert(p[540] == 4 && p[541] == 1, "MNAN");
 	cr_assert_eq(p[514], 128, "MAXCMD");
 	cr_assert_eq(p[525], 1, "VWC");
 	cr_assert_eq(p[1792] | p[1793] << 8, 16448 / 16, "IOCCSZ");
@@ -232,6 +244,8 @@ Test(nvme_codec, identify_namespace)
 		.dlfeat = 9,
 		.ro = true,
 		.best = 8,
+		.unused = true,
+		.anagrpid = 0x105,
 		.nguid = { 1, 2 },
 		.eui64 = { 3 } };
 	const uint8_t *p = (const uint8_t *)&id;
@@ -241,6 +255,8 @@ Test(nvme_codec, identify_namespace)
 	cr_assert_eq(p[2], 2, "NSZE");
 	cr_assert_eq(p[130], 12, "LBADS of format 0");
 	cr_assert_eq(p[99], 1, "NSATTR");
+	cr_assert_eq(p[16] | p[17] | p[18], 0, "NUSE");
+	cr_assert(p[92] == 5 && p[93] == 1, "ANAGRPID");
 	cr_assert_eq(nvme_ns_get(&info, &id, sizeof(id), NULL), 0);
 	nvme_ns_put(&again, &info);
 	cr_assert_arr_eq(&again, &id, sizeof(id));

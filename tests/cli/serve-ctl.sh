@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# ANA states of groups of listeners: they change what hosts get, status shows them, and every wrong use is refused.
+. "$(dirname "$(readlink -f "$0")")/lib.sh"
+set -e
+
+random_file disk 1
+serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --tcp 127.0.0.2:0 --group 2 --rdma '127.0.0.3:0?rdma=iwarp' --group 2 --cntlid-range 4000-5999
+second=$(sed -n 's/^rdmastor: \(.*127\.0\.0\.2:.*\)/\1/p' out)
+third=$(sed -n 's/^rdmastor: \(.*127\.0\.0\.3:.*\)/\1/p' out)
+reads() { ours copy -q --force "$1${2-?}loss=fail-fast" read && cmp disk read; }
+ctl() { ours serve-ctl "$SERVER" ana "$@"; }
+
+# what is reported
+same text "$(ctl 2 non-optimized)" 'group 2: non-optimized, was optimized'
+same json "$(ctl 2 inaccessible --json | jq -c '[.pid, .group, .access, .access_before]')" "[$SERVER,2,\"inaccessible\",\"non-optimized\"]"
+wait_until grep -q 'group 2: inaccessible, was non-optimized' err
+ours status --json | jq -c --argjson pid "$SERVER" '.serving[] | select(.pid == $pid).listeners[] | [.traddr, .group, .access]' >states
+same states "$(sort states | xargs)" '[127.0.0.1,1,optimized] [127.0.0.2,2,inaccessible] [127.0.0.3,2,inaccessible]'
+ours status | grep -q '^group 2: nvme/tcp 127\.0\.0\.2:[0-9]*: inaccessible$' || die "$(ours status)"
+kill -USR1 "$SERVER"
+wait_until grep -q '^reads:' err
+
+# what hosts get
+reads "$TCP"
+error 1 - "$second.*" 'inaccessible' ours copy -q --force "$second?loss=fail-fast" read
+error 1 - "${third%%\?*}.*" 'inaccessible' ours copy -q --force "$third&loss=fail-fast" read
+for state in persistent-loss change; do
+	ctl 2 $state
+	error 1 - "$second.*" 'ANA' ours copy -q --force "$second?loss=fail-fast" read
+done
+ctl 2 optimized
+reads "$second"
+reads "$third" '&'
+[ "$(ours info --json "$second" | jq .controller)" -ge 4000 ] || die "$(ours info --json "$second")"
+
+# a host with both paths
+ctl 1 inaccessible
+ours copy -q --force "$TCP?path=$second" read
+cmp disk read
+ctl 1 optimized
+
+# every wrong use
+error 1 not-found "process $SERVER" 'group.3' ours serve-ctl "$SERVER" ana 3 optimized
+error 1 not-found 'process 99999999' 'no.such.process' ours serve-ctl 99999999 ana 1 optimized
+error 1 not-found "process $$" 'serve' ours serve-ctl $$ ana 1 optimized
+error 2 usage '' 'process.id x' ours serve-ctl x ana 1 optimized
+error 2 usage '' 'group 65535' ours serve-ctl "$SERVER" ana 65536 optimized
+error 2 usage '' 'state optimised persistent-loss' ours serve-ctl "$SERVER" ana 1 optimised
+error 2 usage '' 'command alua' ours serve-ctl "$SERVER" alua 1 optimized
+error 2 usage '' '' ours serve-ctl "$SERVER" ana 1
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod a+rx "$TMP"
+	error 1 permission "process $SERVER" 'user' setpriv --reuid 65534 --clear-groups "$RDMASTOR" serve-ctl "$SERVER" ana 1 change
+	reads "$TCP"
+fi
+
+# a stopped server; a caller that sends nothing, then garbage
+kill -STOP "$SERVER"
+error 1 timeout "process $SERVER" '0[.]2' ours serve-ctl "$SERVER" ana 1 change --timeout 0.2
+kill -CONT "$SERVER"
+same 'after a command that timed out' "$(ctl 1 optimized)" 'group 1: optimized, was optimized'
+python3 - "$SERVER" <<'END'
+import socket, sys
+def dial():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect("\0rdmastor/%s/control" % sys.argv[1])
+    return s
+silent = dial()
+for garbage in b"", b"x" * 63, b"x" * 64, b"x" * 60000, b"ana 1 change\0", b"ana -1 change", b"ana 1", b"ana 1 " + b"y" * 50, b"%s%n":
+    s = dial()
+    s.send(garbage)
+    answer = s.recv(4096)
+    assert not answer.startswith(b"ok"), (garbage, answer)
+assert silent.recv(1) == b""
+END
+ctl 1 optimized
+stop
+
+# a server of other protocols takes no commands
+ready serve disk --iscsi --tcp 127.0.0.1:0
+error 1 not-found "process $SERVER" 'serve' ours serve-ctl "$SERVER" ana 1 optimized
+stop
