@@ -37,7 +37,7 @@ static int check_owner(int fd, int pid, struct diag *diag)
 	if (cred.pid != pid)
 		return diag_set(diag, DIAG_PERMISSION, EACCES,
 			"another process, %d, listens in its name", (int)cred.pid);
-	if (cred.uid && cred.uid != geteuid() && geteuid())
+	if (geteuid() && cred.uid != geteuid())
 		return diag_set(diag, DIAG_PERMISSION, EACCES,
 			"owned by another user: only they and root can change it");
 	return 0;
