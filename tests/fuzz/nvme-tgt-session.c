@@ -133,6 +133,13 @@ static void begin(bool shuffled)
 	start_target();
 }
 
+static void set_access(enum access access)
+{
+	enum access before;
+
+	target_set_access(target, 0, access, &before);
+}
+
 static void check(const struct host *h)
 {
 	if (!h->dirty && h->raw->replies > h->asked)
@@ -372,13 +379,16 @@ static void admin_step(struct host *h, enum step step)
 	case GET_FEATURE:
 		cdw10 = (uint32_t)FIELD(
 			NVME_FEATURE_ASYNC_EVENT, 1, 6, 7, 0xf, 0x81, 0x20, 1u << 31);
-		sqe.cdw11 = put_le32((uint32_t)FIELD(
-			NVME_EVENT_NS_ATTR | NVME_EVENT_DISC_LOG, 0, 1, 1000, UINT32_MAX));
+		sqe.cdw11 = put_le32(
+			(uint32_t)FIELD(NVME_EVENT_NS_ATTR | NVME_EVENT_ANA | NVME_EVENT_DISC_LOG,
+				0, 1, 1000, UINT32_MAX));
 		len = cdw10 == NVME_FEATURE_HOST_ID ? 16 : 0;
 		break;
 	case LOG:
 		len = (uint32_t)FIELD(1024, 4, 16, 512, 4096, 131072, 1 << 20);
-		cdw10 = (uint32_t)FIELD(NVME_LOG_DISCOVERY, 1, 2, 3, 4, 5) | (len / 4 - 1) << 16;
+		cdw10 = (uint32_t)FIELD(NVME_LOG_DISCOVERY, 1, 2, 3, 4, 5, NVME_LOG_ANA,
+				NVME_LOG_ANA | NVME_LOG_ANA_RGO) |
+			(len / 4 - 1) << 16;
 		sqe.cdw11 = put_le32((len / 4 - 1) >> 16);
 		sqe.cdw12 = put_le32((uint32_t)FIELD(0, 4, 512, 1020, 1024, UINT32_MAX));
 		break;
@@ -617,6 +627,8 @@ static void one_step(void)
 	case GROW:
 		disk->bdev.lim.size = SIZE;
 		target_resized(target, &disk->bdev);
+		/* the first change is one that refuses nothing */
+		set_access((target_get_access(target, 0) + 1) % ACCESSES);
 		break;
 	case PASS:
 		pass_step();
@@ -652,6 +664,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	disk->hold = false;
 	leave_all();
 	turns(4);
+	set_access(ACCESS_OPTIMIZED);
 	honest(how & IWARP);
 	if (target_stop(target, 5000, NULL))
 		abort();

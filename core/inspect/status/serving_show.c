@@ -220,11 +220,12 @@ static void group_lines(struct out *out, const struct serving_front *front)
 		       (front->listener[i].group != 1 ||
 			       access_parse(front->listener[i].access) != ACCESS_OPTIMIZED);
 	for (unsigned i = 0; any && i < front->listeners; i++)
-		out_line(out, "group %u: %s/%s %s: %s", front->listener[i].group, front->protocol,
-			front->listener[i].transport,
-			status_address(
-				front->listener[i].traddr, front->listener[i].trsvcid, where),
-			front->listener[i].access);
+		if (front->listener[i].access[0])
+			out_line(out, "group %u: %s/%s %s: %s", front->listener[i].group,
+				front->protocol, front->listener[i].transport,
+				status_address(front->listener[i].traddr,
+					front->listener[i].trsvcid, where),
+				front->listener[i].access);
 }
 
 void serving_text(

@@ -148,6 +148,49 @@ Test(serving, states_and_recent_rates_as_text)
 	kernel_serving_clear(&p);
 }
 
+#define GROUPS(first, second)                                                                      \
+	HEAD "[{\"protocol\":\"nvme\",\"listeners\":["                                             \
+	     "{\"transport\":\"tcp\",\"traddr\":\"a\",\"trsvcid\":\"1\"," first "},"               \
+	     "{\"transport\":\"tcp\",\"traddr\":\"b\",\"trsvcid\":\"2\"," second "}]}]}"
+
+/* Groups are printed unless all is as without them; unknown states count as not reported. */
+Test(serving, groups_of_listeners)
+{
+	static const struct {
+		const char *text;
+		unsigned lines;
+	} rows[] = {
+		{ GROUPS("\"group\":1,\"access\":\"optimized\"",
+			  "\"group\":1,\"access\":\"optimized\""),
+			0 },
+		{ GROUPS("\"group\":1,\"access\":\"optimized\"",
+			  "\"group\":2,\"access\":\"optimized\""),
+			2 },
+		{ GROUPS("\"group\":1,\"access\":\"change\"", "\"group\":1,\"access\":\"change\""),
+			2 },
+		{ GROUPS("\"group\":7,\"access\":\"odd\"", "\"group\":\"8\",\"access\":3"), 0 },
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct serving_process p = parse(rows[i].text);
+		struct kernel_serving list = { &p, 1 };
+		struct out out;
+		char *text;
+		size_t len;
+
+		cr_assert_eq(p.front->listeners, 2);
+		out_init(&out, "status", false);
+		out.to = open_memstream(&text, &len);
+		serving_text(&out, &list, NULL);
+		fclose(out.to);
+		cr_assert_eq(lines_saying(text, "group"), rows[i].lines, "%u: %s", i, text);
+		if (i == 2)
+			cr_assert_eq(lines_saying(text, "group_1:_nvme/tcp_b:2:_change"), 1);
+		free(text);
+		kernel_serving_clear(&p);
+	}
+}
+
 Test(serving, more_than_there_is_room_for_is_cut)
 {
 	char *text = malloc(1 << 20), *at = text;
