@@ -4,9 +4,14 @@
 #include "holders.h"
 #include "kernel_multipath.h"
 #include "kernel_sys.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define FLUSH_TRIES    20
+#define FLUSH_PAUSE_NS 100000000
 
 struct ending {
 	int root;
@@ -49,6 +54,8 @@ static void look_through(const struct ending *ending, struct disk_users *disk)
 			map.node) <= 0 ||
 		sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
 		return;
+	disk->path_major = disk->major;
+	disk->path_minor = disk->minor;
 	disk->major = dev_major;
 	disk->minor = dev_minor;
 	memcpy(disk->map, map.node, sizeof(disk->map));
@@ -114,6 +121,19 @@ void kernel_disk_users_text(
 	}
 }
 
+/* A map's paths are closed a moment after it was removed, and udev looks at what was closed. */
+static int remove_map(int root, const struct multipath_map *map)
+{
+	const struct timespec pause = { .tv_nsec = FLUSH_PAUSE_NS };
+	int err = kernel_multipath_remove(root, map);
+
+	for (unsigned tries = 1; err == -EBUSY && tries < FLUSH_TRIES; tries++) {
+		nanosleep(&pause, NULL);
+		err = kernel_multipath_remove(root, map);
+	}
+	return err;
+}
+
 int kernel_disk_flush(
 	int root, const struct disk_users *disks, unsigned count, const char *node, bool force)
 {
@@ -125,6 +145,6 @@ int kernel_disk_flush(
 		return 0;
 	if (force)
 		kernel_multipath_fail_queued(root, &map);
-	err = kernel_multipath_remove(root, &map);
+	err = remove_map(root, &map);
 	return force ? 0 : err;
 }

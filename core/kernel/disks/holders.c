@@ -32,6 +32,7 @@ struct search {
 	unsigned count, at;    /* at: the one whose partitions and holders are being searched */
 	bool writers;          /* ignore read-only mounts */
 	bool part_maps;        /* of a multipath map: ignore those of its partitions */
+	bool path_of_map;      /* ignore multipathd */
 	int pid;               /* the process whose descriptors are being searched */
 	void (*descriptor)(const char *name, void *arg);
 	char lock[64]; /* the file as named in lock lists */
@@ -419,6 +420,15 @@ static void search_space(struct search *first, const char *pid, bool known)
 		*more = st.st_ino;
 }
 
+/* It has all paths open. */
+static bool is_multipathd(const struct search *search)
+{
+	char comm[32];
+
+	return kernel_sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) > 0 &&
+	       !strcmp(comm, "multipathd");
+}
+
 /* Only examine files in /dev: accessing another file may wait for its server. */
 static void opened(const char *name, void *arg)
 {
@@ -435,7 +445,7 @@ static void opened(const char *name, void *arg)
 		return;
 	for (struct search *search = arg; search; search = search->next) {
 		search->pid = first->pid;
-		if (is_ours(search, path))
+		if (is_ours(search, path) && !(search->path_of_map && is_multipathd(search)))
 			found_process(search);
 	}
 }
@@ -536,7 +546,7 @@ int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *te
 
 void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned count)
 {
-	struct search *list = calloc(count + 1, sizeof(*list)), *first = NULL;
+	struct search *list = calloc(2 * count + 1, sizeof(*list)), *first = NULL;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct disk_users *disk = &disks[i];
@@ -562,10 +572,21 @@ void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned coun
 			no_memory(&list[i]);
 		if (list[i].count)
 			first = &list[i];
+		if (!disk->map[0])
+			continue;
+		list[count + i] = (struct search){ .root = root,
+			.path_of_map = true,
+			.text = disk->text,
+			.len = sizeof(disk->text),
+			.next = first };
+		if (begin(&list[count + i], disk->path_major, disk->path_minor) == -ENOMEM)
+			no_memory(&list[count + i]);
+		if (list[count + i].count)
+			first = &list[count + i];
 	}
 	if (first)
 		find_openers(first);
-	for (unsigned i = 0; list && i < count; i++)
+	for (unsigned i = 0; list && i < 2 * count; i++)
 		free(list[i].device);
 	free(list);
 }

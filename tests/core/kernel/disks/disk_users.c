@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Users of disks that end together: of a multipath map over them alone, its users count instead. */
-/* Link: kernel_multipath_remove kernel_multipath_fail_queued */
+/* Link: kernel_multipath_remove kernel_multipath_fail_queued nanosleep */
 #include "holders.h"
 #include "kernel_multipath.h"
 #include "multipath_tree.h"
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define UUID "mpath-36001405abc"
 
@@ -16,9 +17,20 @@ static struct tree tree;
 static struct disk_users disks[3];
 static char text[400], calls[200];
 static int remove_err;
+static unsigned pauses, free_after; /* after that many pauses the map is no longer busy */
 
 int __wrap_kernel_multipath_remove(int, const struct multipath_map *);
 int __wrap_kernel_multipath_fail_queued(int, const struct multipath_map *);
+int __wrap_nanosleep(const struct timespec *, struct timespec *);
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest)
+{
+	(void)time, (void)rest;
+	calls[0] = 0;
+	if (++pauses == free_after)
+		remove_err = 0;
+	return 0;
+}
 
 int __wrap_kernel_multipath_remove(int root, const struct multipath_map *map)
 {
@@ -48,6 +60,7 @@ static void begin(void)
 	disks[2] = (struct disk_users){ .node = "sdc", .owner = 7, .major = 8, .minor = 32 };
 	calls[0] = 0;
 	remove_err = 0;
+	pauses = free_after = 0;
 }
 
 static void end(void)
@@ -86,6 +99,18 @@ Test(disk_users, of_a_map)
 	cr_assert_str_eq(users(6, 3), "mpatha: mounted on /mnt", "on its partition");
 }
 
+Test(disk_users, openers_of_a_path_but_multipathd)
+{
+	tree_file(&tree, "proc/7/comm", "multipathd\n");
+	tree_link(&tree, "proc/7/fd/3", "/dev/sda");
+	tree_link(&tree, "proc/7/fd/4", "/dev/sdb");
+	cr_assert_str_eq(users(6, 3), "");
+	begin();
+	tree_file(&tree, "proc/8/comm", "dd\n");
+	tree_link(&tree, "proc/8/fd/3", "/dev/sda");
+	cr_assert_str_eq(users(6, 3), "mpatha: dd (pid 8)");
+}
+
 Test(disk_users, of_a_map_with_another_path)
 {
 	text_says(users(6, 1), "sda: dm-0_(mpatha)");
@@ -111,6 +136,10 @@ Test(disk_users, flush)
 	calls[0] = 0;
 	remove_err = -EBUSY;
 	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", false), -EBUSY);
+	cr_assert_gt(pauses, 5);
+	free_after = pauses + 3;
+	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", false), 0);
+	cr_assert_eq(pauses, free_after);
 	calls[0] = 0;
 	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", true), 0);
 	cr_assert_str_eq(calls, "fail mpatha remove mpatha");
