@@ -30,7 +30,7 @@ static int run(struct call *call)
 	if (strcmp(call->operand[1], "ana"))
 		return wrong(call, "command", call->operand[1], "ana");
 	if (parse_u64(call->operand[0], 1, INT32_MAX, &pid, NULL))
-		return wrong(call, "process id", call->operand[0], "a number");
+		return wrong(call, "process ID", call->operand[0], "1 to 2147483647");
 	if (parse_u64(call->operand[2], 1, UINT16_MAX, &group, NULL))
 		return wrong(call, "group", call->operand[2], "1 to 65535");
 	if (access_parse(word) == ACCESSES)
@@ -38,6 +38,9 @@ static int run(struct call *call)
 			"optimized, non-optimized, inaccessible, persistent-loss or change");
 	snprintf(command, sizeof(command), "ana %u %s", (unsigned)group, word);
 	err = kernel_serving_command((int)pid, command, opts->timeout_ms, before, call->diag);
+	if (!err && access_parse(before) == ACCESSES)
+		err = diag_set(call->diag, DIAG_PROTOCOL, EPROTO,
+			"process %u: invalid answer '%.32s'", (unsigned)pid, before);
 	if (err)
 		return err;
 	out_u64(call->out, "pid", NULL, pid);

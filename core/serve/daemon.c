@@ -304,11 +304,11 @@ static int command(void *user, const char *text, char result[SERVING_RESULT], st
 	enum access access, before;
 	unsigned group;
 	char word[32];
-	int err;
+	int err, end = 0;
 
-	if (sscanf(text, "ana %u %31s", &group, word) != 2 ||
+	if (sscanf(text, "ana %5u %31s%n", &group, word, &end) != 2 || text[end] ||
 		(access = access_parse(word)) == ACCESSES)
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "does not know this command");
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "unknown command");
 	if (d->stop_requested)
 		return diag_set(diag, DIAG_BUSY, EBUSY, "is stopping");
 	err = set_access(d, group, access, &before, diag);
@@ -587,7 +587,10 @@ static int report_ready(struct daemon *d)
 		kernel_leave_mounts(d->root, (const char *const[]){ opts->pid_file, opts->log }, 2);
 	d->ready_ns = loop_clock();
 	begin_samples(d);
-	if (kernel_report_start(&d->report, d->loop, &why) && d->call->loop.verbose)
+	err = kernel_report_start(&d->report, d->loop, &why);
+	if (err && d->report.on)
+		call_warn(d->call, "rdmastor serve-ctl can't control this process: %s", why.text);
+	else if (err && d->call->loop.verbose)
 		call_warn(d->call, "rdmastor status can't show this process: %s", why.text);
 	err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
 		d->front[0]->kind->serving, d->call->diag);
@@ -710,12 +713,8 @@ int daemon_run(struct call *call, const struct daemon_options *opts,
 	struct daemon d = { .call = call,
 		.opts = opts,
 		.command = call->rest < call->operands,
-		.report = { .text = report_text, .user = &d } };
+		.report = { .text = report_text, .command = command, .user = &d } };
 	int err;
-
-	for (unsigned i = 0; i < count; i++)
-		if (configs[i].enabled && configs[i].kind->set_access)
-			d.report.command = command;
 
 	kernel_report_owner(&d.report);
 	if (opts->anonymous)

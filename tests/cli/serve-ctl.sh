@@ -67,7 +67,7 @@ def dial():
     s.connect("\0rdmastor/%s/control" % sys.argv[1])
     return s
 silent = dial()
-for garbage in b"", b"x" * 63, b"x" * 64, b"x" * 60000, b"ana 1 change\0", b"ana -1 change", b"ana 1", b"ana 1 " + b"y" * 50, b"%s%n":
+for garbage in b"", b"x" * 63, b"x" * 64, b"x" * 60000, b"ana 1 change\0", b"ana -1 change", b"ana 1", b"ana 1 inaccessible 3", b"ana 65537000 optimized", b"ana 1 " + b"y" * 50, b"%s%n":
     s = dial()
     s.send(garbage)
     answer = s.recv(4096)
@@ -79,5 +79,5 @@ stop
 
 # a server of other protocols takes no commands
 ready serve disk --iscsi --tcp 127.0.0.1:0
-error 1 not-found "process $SERVER" 'serve' ours serve-ctl "$SERVER" ana 1 optimized
+error 1 unsupported "process $SERVER" 'NVMe-oF' ours serve-ctl "$SERVER" ana 1 optimized
 stop

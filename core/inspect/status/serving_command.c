@@ -22,7 +22,7 @@ static int not_served(int pid, struct diag *diag)
 	if (kill(pid, 0) && errno == ESRCH)
 		return diag_set(diag, DIAG_NOT_FOUND, ESRCH, "no such process");
 	diag_set(diag, DIAG_NOT_FOUND, ESRCH,
-		"not a process of 'rdmastor serve' in this network namespace");
+		"takes no commands: not 'rdmastor serve' in this network namespace");
 	return diag_hint(diag, "list them with: rdmastor status");
 }
 
@@ -85,6 +85,11 @@ static int read_failure(char *code, char *rest, struct diag *diag)
 	return -atoi(err);
 }
 
+static int ended(struct diag *diag)
+{
+	return diag_set(diag, DIAG_CLOSED, ECONNRESET, "ended without an answer");
+}
+
 static int read_answer(int fd, uint32_t timeout_ms, char result[SERVING_RESULT], struct diag *diag)
 {
 	char text[SERVING_ANSWER], *rest = text, *code;
@@ -93,7 +98,7 @@ static int read_answer(int fd, uint32_t timeout_ms, char result[SERVING_RESULT],
 	if (n < 0 && errno != ECONNRESET)
 		return no_answer(diag, errno, timeout_ms);
 	if (n <= 0)
-		return diag_set(diag, DIAG_CLOSED, ECONNRESET, "ended without an answer");
+		return ended(diag);
 	text[n] = 0;
 	code = strsep(&rest, "\n");
 	if (strcmp(code, "ok"))
@@ -108,7 +113,8 @@ int kernel_serving_command(int pid, const char *command, uint32_t timeout_ms,
 	int fd = dial(pid, timeout_ms, diag), err = fd < 0 ? fd : 0;
 
 	if (!err && send(fd, command, strlen(command), MSG_NOSIGNAL) < 0)
-		err = no_answer(diag, errno, timeout_ms);
+		err = errno == EPIPE || errno == ECONNRESET ? ended(diag)
+							    : no_answer(diag, errno, timeout_ms);
 	if (!err)
 		err = read_answer(fd, timeout_ms, result, diag);
 	if (fd >= 0)

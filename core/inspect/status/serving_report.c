@@ -159,10 +159,10 @@ static int listen_at(struct loop *loop, struct loop_fd *lfd, int type, const cha
 	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
 
 	if (fd < 0)
-		return diag_sys(diag, errno, "status socket");
+		return diag_sys(diag, errno, "socket");
 	*lfd = (struct loop_fd){ .fd = fd, .events = EPOLLIN, .ready = on_ready };
 	if (bind(fd, (struct sockaddr *)&un, len) || listen(fd, BACKLOG))
-		err = diag_sys(diag, errno, "status socket @%s", un.sun_path + 1);
+		err = diag_sys(diag, errno, "socket @%s", un.sun_path + 1);
 	else
 		err = loop_fd_add(loop, lfd, diag);
 	if (err)

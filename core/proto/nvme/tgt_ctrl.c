@@ -178,7 +178,8 @@ static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 	if (ctrl->qids & 1ull << (req->qid - 1) ||
 		!__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
 		return refuse(NVME_SEQUENCE);
-	if (ctrl->admin->base.carrier != queue->base.carrier)
+	/* the controller has the state of one listener */
+	if (ctrl->admin->base.carrier != queue->base.carrier || ctrl->port != queue->base.port)
 		return BAD_DATA(cntlid);
 	if (!target_admit(&queue->base, req->hostnqn, false))
 		return refuse(NVMF_BUSY);
