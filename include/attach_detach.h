@@ -43,7 +43,8 @@ int nvmf_select(struct nvmf_selection *, struct diag *);
 
 /* Of a list of SRP connections, keep those that the operands name, or without operands the options:
  * a URI, an add_target string, a host or a disk. A device that no longer exists names nothing.
- * -EINVAL: also if more connections by RDMA/CM lead to a controller than the operands name. */
+ * -EINVAL: also if several connections by RDMA/CM lead to a controller that are not all named as
+ * hosts, and not as many as the different addresses of the operands. */
 struct srp_options;
 struct kernel_srp;
 int srp_select(int root, char *const *operand, unsigned operands, const struct srp_options *,

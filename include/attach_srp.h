@@ -97,6 +97,8 @@ void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the di
 void srp_targets_separate(struct srp_target *const *, unsigned count);
 /* Whether they are one I/O controller and service. */
 bool srp_target_same(const struct srp_target *, const struct srp_target *);
+/* Whether their addresses, GIDs or LIDs are one. */
+bool srp_target_same_path(const struct srp_target *, const struct srp_target *);
 /* Add the disks of a connection, which must not change until the end. -ENOMEM. */
 struct multipath;
 int attach_srp_add_paths(struct multipath *, struct srp_target *, struct diag *);

@@ -31,7 +31,7 @@ static bool same_local_port(const struct attach_srp *a, const struct attach_srp 
 	       !(a->port && b->port && a->port != b->port);
 }
 
-static bool same_path(const struct srp_target *a, const struct srp_target *b)
+bool srp_target_same_path(const struct srp_target *a, const struct srp_target *b)
 {
 	return !strcmp(value(a, SRP_OPT_DEST), value(b, SRP_OPT_DEST)) &&
 	       !strcmp(value(a, SRP_OPT_DGID), value(b, SRP_OPT_DGID)) && a->srp.lid == b->srp.lid;
@@ -61,7 +61,7 @@ void srp_targets_separate(struct srp_target *const *target, unsigned count)
 
 		for (unsigned j = 0; j < i; j++) {
 			if (!srp_target_same(target[j], target[i]) ||
-				same_path(target[j], target[i]))
+				srp_target_same_path(target[j], target[i]))
 				continue;
 			one_port |= same_local_port(&target[j]->srp, &target[i]->srp);
 			target[i]->srp.nth += value(target[i], SRP_OPT_DEST)[0] &&

@@ -58,33 +58,58 @@ static int read_target(
 	return err;
 }
 
-/* Count the operands that are paths to the same controller. */
-static unsigned count_paths(const struct choice *c, const struct srp_target *target)
+/* Whether `other` is an address of the connections that pass `target`. */
+static bool is_address_of(const struct srp_target *target, const struct srp_target *other)
 {
-	struct srp_target *other = calloc(1, sizeof(*other));
-	unsigned count = 0;
+	const struct attach_srp *a = &target->srp, *b = &other->srp;
 
-	for (unsigned i = 0; i < c->operands && other; i++)
-		count += !srp_is_device(c->operand[i]) &&
-			 !read_target(c, c->operand[i], other, NULL) &&
-			 srp_target_same(target, other);
-	free(other);
-	return count;
+	return srp_target_same(target, other) &&
+	       (srp_target_same_path(target, other) ||
+		       (target->params.value[SRP_OPT_DEST][0] &&
+			       other->params.value[SRP_OPT_DEST][0])) &&
+	       (!a->dev || (b->dev && !strcmp(a->dev, b->dev))) && (!a->port || a->port == b->port);
 }
 
+/* Count the different addresses among the operands that lead to the connections of a target. */
+static int count_addresses(const struct choice *c, const struct srp_target *target, unsigned *count)
+{
+	struct srp_target *other = calloc(c->operands + 1, sizeof(*other));
+
+	*count = 0;
+	for (unsigned i = 0; i < c->operands && other; i++) {
+		struct srp_target *next = &other[*count];
+		bool known = false;
+
+		if (srp_is_device(c->operand[i]) || read_target(c, c->operand[i], next, NULL) ||
+			!is_address_of(target, next))
+			continue;
+		for (unsigned j = 0; j < *count; j++)
+			known |= srp_target_same_path(&other[j], next);
+		*count += !known;
+	}
+	free(other);
+	return other ? 0 : diag_sys(c->diag, ENOMEM, "targets");
+}
+
+/* The kernel does not report addresses of RDMA/CM: unless a host is named as such, it is only safe
+ * to end all connections if there are as many as addresses. */
 static int choose_target(struct choice *c, const char *operand)
 {
 	struct srp_target *target = calloc(1, sizeof(*target));
-	unsigned *index = calloc(c->count + 1, sizeof(*index)), found = 0;
+	unsigned *index = calloc(c->count + 1, sizeof(*index)), found = 0, addresses = 0;
+	bool unnamed = false;
 	int err = target && index ? read_target(c, operand, target, c->diag)
 				  : diag_sys(c->diag, ENOMEM, "target");
 
 	for (unsigned i = 0; !err && i < c->count; i++)
 		if (passes(&c->host[i], target)) {
+			unnamed |= !c->is[i];
 			c->is[i] = true;
 			index[found++] = i;
 		}
-	if (!err && found > 1 && found > count_paths(c, target))
+	if (!err && unnamed && found > 1)
+		err = count_addresses(c, target, &addresses);
+	if (!err && unnamed && found > 1 && found != addresses)
 		err = refuse(c, index, found);
 	free(index);
 	free(target);
@@ -120,11 +145,14 @@ int srp_select(int root, char *const *operand, unsigned operands, const struct s
 
 	if (!err && !operands)
 		err = choose_target(&c, NULL);
-	for (unsigned i = 0; i < operands && !err; i++) {
-		err = srp_is_device(operand[i]) ? choose_device(&c, operand[i])
-						: choose_target(&c, operand[i]);
+	for (unsigned i = 0; i < 2 * operands && !err; i++) { /* devices first */
+		const char *word = operand[i % operands];
+
+		if (srp_is_device(word) != (i < operands))
+			continue;
+		err = i < operands ? choose_device(&c, word) : choose_target(&c, word);
 		if (err)
-			diag_ctx(diag, "%s", operand[i]);
+			diag_ctx(diag, "%s", word);
 	}
 	*count = 0;
 	for (unsigned i = 0; i < c.count && !err; i++)
