@@ -111,6 +111,7 @@ struct attach_nvme {
 	/* private from here */
 	struct child_call call;
 	struct nvmf_log_mark log_mark;
+	struct kernel_log scan_log; /* from before the connection: of the scan for namespaces */
 	struct attach_nvme_result { /* of the child */
 		struct diag why;
 		int32_t ring, key; /* 0: none */

@@ -148,7 +148,7 @@ void kernel_nvmf_log_since(int root, struct nvmf_log_mark *, const struct nvmf_p
 	int instance, char *text, size_t len);
 /* Set the reason of a failed attempt from the errno of the write and these lines, in which secrets
  * are overwritten. Returns -errno. */
-int kernel_nvme_why(int err, char *lines, const struct nvmf_params *, struct diag *);
+int kernel_nvme_why(int root, int err, char *lines, const struct nvmf_params *, struct diag *);
 
 /* A namespace as a block device. */
 struct nvmf_disk {

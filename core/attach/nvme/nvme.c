@@ -121,6 +121,13 @@ static int set_connected(struct attach_nvme *nvme)
 	return -EALREADY;
 }
 
+static void close_scan_log(struct attach_nvme *nvme)
+{
+	char none[1];
+
+	kernel_log_since(&nvme->scan_log, NULL, none, sizeof(none));
+}
+
 static void connect_done(struct child_call *call)
 {
 	struct attach_nvme *nvme = container_of(call, struct attach_nvme, call);
@@ -137,8 +144,10 @@ static void connect_done(struct child_call *call)
 	else if (err && call->expired)
 		err = set_timeout(nvme);
 	else if (err)
-		err = kernel_nvme_why(-err, log, &nvme->target->params, &attach->why);
+		err = kernel_nvme_why(attach->root, -err, log, &nvme->target->params, &attach->why);
 	attach_note_log(attach, log);
+	if (err || attach->no_wait)
+		close_scan_log(nvme);
 	/* another process has connected it */
 	if (err == -EALREADY &&
 		!kernel_nvmf_find(attach->root, &nvme->target->params, &nvme->ctrl)) {
@@ -210,6 +219,7 @@ static void nvme_connect(struct attach *attach)
 		return;
 	}
 	kernel_nvmf_log_mark(attach->root, &nvme->log_mark);
+	kernel_log_mark(attach->root, &nvme->scan_log);
 	nvme->call = (struct child_call){ .fn = write_line,
 		.undo = undo_connect,
 		.arg = line,
@@ -329,6 +339,13 @@ static int set_removed(struct attach *attach)
 	return diag_set(&attach->why, DIAG_CLOSED, ENODEV, "the kernel removed %s", attach->what);
 }
 
+static void free_disks(struct attach_nvme *nvme)
+{
+	free(nvme->disk);
+	nvme->disk = NULL;
+	nvme->disks = 0;
+}
+
 /* Every uevent triggers this for every attachment: read constant attributes at the end. */
 static int nvme_poll(struct attach *attach)
 {
@@ -337,7 +354,7 @@ static int nvme_poll(struct attach *attach)
 	char *state = nvme->ctrl.state;
 	int err;
 
-	attach_nvme_free(nvme);
+	free_disks(nvme);
 	if (kernel_nvmf_state(attach->root, attach->what, state))
 		return set_removed(attach);
 	if (!strcmp(state, "dead") || !strncmp(state, "delet", 5))
@@ -370,8 +387,7 @@ static int nvme_poll(struct attach *attach)
 	return err ? err : 1;
 }
 
-/* The kernel keeps namespaces apart that have one ID in subsystems of one NQN, but other
- * identifiers: find the one that it has. */
+/* Find the namespace of this ID that the kernel has from a subsystem of the same NQN. */
 static bool find_namesake(
 	const struct attach_nvme *nvme, uint32_t nsid, struct nvmf_disk *found, char ctrl[16])
 {
@@ -400,12 +416,50 @@ static bool find_namesake(
 	return found->name[0];
 }
 
+static bool is_scan_line(const char *line)
+{
+	return !strncmp(line, "nvme", 4) &&
+	       (strstr(line, "IDs don't match") || strstr(line, "Duplicate unshared namespace") ||
+		       strstr(line, "duplicate IDs"));
+}
+
+/* Only the log tells whether the kernel has rejected a namespace or has not scanned it yet (Linux
+ * 4.18 to 6.12, nvme_init_ns_head()). */
+static bool explain_rejected(struct attach_nvme *nvme)
+{
+	struct diag *why = &nvme->attach.why;
+	struct nvmf_disk namesake;
+	char log[2048], ctrl[16], prefix[32], *line, *rest = log;
+	unsigned nsid;
+
+	kernel_log_since(&nvme->scan_log, is_scan_line, log, sizeof(log));
+	if (!log[0] || !find_namesake(nvme, nvme->missing_nsid, &namesake, ctrl))
+		return false;
+	snprintf(prefix, sizeof(prefix), "nvme %s:", nvme->ctrl.name);
+	while ((line = strsep(&rest, "\n"))) {
+		const char *number = strrchr(line, ' ');
+
+		if (strncmp(line, prefix, strlen(prefix)) || !number ||
+			sscanf(number, "%u", &nsid) != 1 || nsid != nvme->missing_nsid)
+			continue;
+		if (strstr(line, "IDs don't match"))
+			diag_set(why, DIAG_MISMATCH, EXDEV,
+				"namespace %u is not /dev/%s (%s) of %s, which has the same NQN",
+				nsid, namesake.name, namesake.wwid, ctrl);
+		else
+			diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+				"the kernel has namespace %u as /dev/%s of %s and takes no second "
+				"path to it, as the target does not report it as shared",
+				nsid, namesake.name, ctrl);
+		return true;
+	}
+	return false;
+}
+
 static void nvme_timeout_error(struct attach *attach)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	const char *closed = attach_unopened(attach);
-	struct nvmf_disk namesake;
-	char ctrl[16];
 
 	for (unsigned i = 0; i < nvme->disks && !nvme->missing_nsid && closed[0]; i++)
 		if (!strcmp(nvme->disk[i].name, closed))
@@ -414,12 +468,7 @@ static void nvme_timeout_error(struct attach *attach)
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for %s: its state is %s", attach->what,
 			nvme->ctrl.state);
-	else if (!disk_of(nvme, nvme->missing_nsid) &&
-		 find_namesake(nvme, nvme->missing_nsid, &namesake, ctrl))
-		diag_set(&attach->why, DIAG_MISMATCH, EXDEV,
-			"namespace %u is not /dev/%s (%s) of %s, which has the same NQN",
-			nvme->missing_nsid, namesake.name, namesake.wwid, ctrl);
-	else
+	else if (disk_of(nvme, nvme->missing_nsid) || !explain_rejected(nvme))
 		diag_set(&attach->why, DIAG_TIMEOUT, ETIMEDOUT,
 			"timed out waiting for the block device of namespace %u of %s",
 			nvme->missing_nsid ? nvme->missing_nsid : nvme->target->nsid, attach->what);
@@ -578,9 +627,8 @@ void attach_nvme_init(
 
 void attach_nvme_free(struct attach_nvme *nvme)
 {
-	free(nvme->disk);
-	nvme->disk = NULL;
-	nvme->disks = 0;
+	free_disks(nvme);
+	close_scan_log(nvme);
 }
 
 const struct attach_proto attach_nvme_row = {

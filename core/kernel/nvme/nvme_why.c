@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct attempt {
+	int root;
 	const struct nvmf_params *params;
 	struct diag *diag;
 };
@@ -229,21 +230,27 @@ static void same_host(struct attempt *a, const char *at)
 }
 
 /* "Duplicate cntlid 1 with nvme0, subsys nqn.x, rejecting": one subsystem numbers its controllers
- * (Base 2.1, 3.1.1), so these are two of one name. */
+ * (Base 2.1, 3.1.1), so these are two of one name, unless the other one is lost: a target that was
+ * restarted gives its number again. */
 static void duplicate_cntlid(struct attempt *a, const char *at)
 {
 	const char *with = strstr(at, " with ");
-	char name[24] = "another connection";
+	char name[24] = "another connection", state[16] = "";
 
-	if (with)
-		sscanf(with, " with %15[a-z0-9]", name);
+	if (with && sscanf(with, " with %15[a-z0-9]", name) == 1)
+		kernel_nvmf_state(a->root, name, state);
+	if (strcmp(state, "live")) {
+		diag_set(a->diag, DIAG_BUSY, EBUSY,
+			"%s still has the controller ID that the target gave (its state is %s)",
+			name, state[0] ? state : "unknown");
+		diag_hint(a->diag, "it reconnects or ends: try again");
+		return;
+	}
 	diag_set(a->diag, DIAG_MISMATCH, EXDEV,
 		"not a path to the subsystem of %s: it is another one with the same NQN", name);
-	if (with)
-		diag_hint(a->diag,
-			"to use this one instead, end the other connection: rdmastor "
-			"nvmf-disconnect %s",
-			name);
+	diag_hint(a->diag,
+		"to use this one instead, end the other connection: rdmastor nvmf-disconnect %s",
+		name);
 }
 
 static void one_controller(struct attempt *a, const char *at)
@@ -399,10 +406,11 @@ static int explain_errno(struct attempt *a, int err)
 	}
 }
 
-int kernel_nvme_why(int err, char *text, const struct nvmf_params *params, struct diag *diag)
+int kernel_nvme_why(
+	int root, int err, char *text, const struct nvmf_params *params, struct diag *diag)
 {
 	struct diag own = { 0 };
-	struct attempt attempt = { params, diag ? diag : &own };
+	struct attempt attempt = { root, params, diag ? diag : &own };
 	char line[512];
 
 	hide_secrets(text);

@@ -421,16 +421,34 @@ Test(nvme, what_does_not_come_is_not_waited_for_forever)
 	diag_says(why, DIAG_CLOSED, NULL, "nvme2");
 }
 
-/* The kernel has another disk of that number, of a target with the same NQN. */
-Test(nvme, namespace_that_another_target_has)
+static int wait_with_log(const char *log)
+{
+	tree_file(&tree, "dev/kmsg", "");
+	prepare(300);
+	kernel_log_mark(tree.root, &nvme.scan_log);
+	tree_file(&tree, "dev/kmsg", log);
+	target.nsid = 3;
+	return run();
+}
+
+/* The kernel has a disk of that number, of a target with the same NQN. */
+Test(nvme, namespace_that_another_connection_has)
 {
 	nvme_tree_ctrl(&tree, "nvme1", "rdma", "nqn.t1", "traddr=10.0.0.7,trsvcid=4420");
 	nvme_tree_disk(&tree, "nvme1", "nvme0c1n3", "nvme0n3", 3);
 	nvme_tree_ctrl(&tree, "nvme2", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
-	prepare(1500);
-	target.nsid = 3;
-	cr_assert_eq(run(), -EXDEV);
+	cr_assert_eq(wait_with_log("3,1,1,-;nvme nvme2: IDs don't match for shared namespace 3\n"),
+		-EXDEV);
 	diag_says(why, DIAG_MISMATCH, NULL, "namespace_3 nvme0n3 uuid. nvme1 same_NQN");
+	cr_assert_eq(
+		wait_with_log("3,1,1,-;nvme nvme2: Duplicate unshared namespace 3\n"), -ENOTSUP);
+	diag_says(why, DIAG_UNSUPPORTED, NULL, "namespace_3 nvme0n3 nvme1 shared");
+	cr_assert_eq(wait_with_log("3,1,1,-;nvme nvme2: duplicate IDs in subsystem for nsid 3\n"),
+		-ENOTSUP);
+	cr_assert_eq(wait_with_log("3,1,1,-;nvme nvme1: IDs don't match for shared namespace 3\n"
+				   "3,2,1,-;nvme nvme2: IDs don't match for shared namespace 30\n"),
+		-ETIMEDOUT, "of others");
+	cr_assert_eq(wait_with_log(""), -ETIMEDOUT, "it is not scanned yet");
 }
 
 /* What the controller shows, as if it had been asked. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KEY "DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:"
 #define LISTS                                                                                      \
@@ -115,6 +116,8 @@ Test(nvme_connect, drivers_and_devices_that_are_missing)
 	tree_free(&tree);
 }
 
+static int log_root = -1; /* of sysfs */
+
 static int means(int err, const char *lines, enum diag_code code, const char *why_words)
 {
 	struct nvmf_params params = params_t1();
@@ -122,7 +125,7 @@ static int means(int err, const char *lines, enum diag_code code, const char *wh
 	char words[1024];
 
 	snprintf(words, sizeof(words), "%s", lines);
-	cr_assert_lt(kernel_nvme_why(err, words, &params, &diag), 0);
+	cr_assert_lt(kernel_nvme_why(log_root, err, words, &params, &diag), 0);
 	diag_says(&diag, code, NULL, why_words);
 	return diag.err;
 }
@@ -193,10 +196,6 @@ Test(nvme_connect, words_of_the_kernel)
 		"host_iface rdma");
 	means(EINVAL, "nvme_fabrics: found same hostid 1 but different hostnqn b\n", DIAG_MISMATCH,
 		"host_id NQN");
-	means(EINVAL,
-		"nvme nvme1: Duplicate cntlid 1 with nvme0, subsys nqn.t1, rejecting\n"
-		"nvme nvme1: failed to connect\n",
-		DIAG_MISMATCH, "nvme0: same_NQN nvmf-disconnect_nvme0");
 	means(EINVAL, "nvme nvme1: Subsystem does not support multiple controllers\n",
 		DIAG_UNSUPPORTED, "multiple_controllers");
 	means(EINVAL, "nvme_fabrics: no handler found for transport rdma.\n", DIAG_NO_MODULE,
@@ -213,6 +212,25 @@ Test(nvme_connect, words_of_the_kernel)
 		"TLS key");
 	means(EIO, "nvme nvme0: qid 0: controller authentication failed\n", DIAG_AUTH,
 		"dhchap_ctrl_secret");
+}
+
+/* A target that was restarted begins to number its controllers again. */
+Test(nvme_connect, number_of_another_controller)
+{
+	static const char lines[] =
+		"nvme nvme1: Duplicate cntlid 1 with nvme0, subsys nqn.t1, rejecting\n"
+		"nvme nvme1: failed to connect\n";
+	struct tree tree = tree_new();
+
+	log_root = tree.root;
+	tree_file(&tree, "sys/class/nvme/nvme0/state", "live\n");
+	cr_assert_eq(means(EINVAL, lines, DIAG_MISMATCH, "nvme0: same_NQN nvmf-disconnect_nvme0"),
+		EXDEV);
+	tree_file(&tree, "sys/class/nvme/nvme0/state", "connecting\n");
+	cr_assert_eq(means(EINVAL, lines, DIAG_BUSY, "nvme0_still connecting try_again"), EBUSY);
+	unlinkat(tree.root, "sys/class/nvme/nvme0/state", 0);
+	cr_assert_eq(means(EINVAL, lines, DIAG_BUSY, "nvme0_still try_again"), EBUSY);
+	tree_free(&tree);
 }
 
 Test(nvme_connect, an_errno_alone)
@@ -233,7 +251,7 @@ Test(nvme_connect, a_secret_that_the_kernel_quotes_goes_no_further)
 	struct nvmf_params params = params_t1();
 	struct diag diag = { 0 };
 
-	kernel_nvme_why(EINVAL, words, &params, &diag);
+	kernel_nvme_why(-1, EINVAL, words, &params, &diag);
 	cr_assert_not(strstr(words, "Y29y"), "%s", words);
 	cr_assert_not(strstr(diag.text, "Y29y"), "%s", diag.text);
 }
