@@ -131,7 +131,7 @@ static int log_in(struct call *call, struct iscsi_logins *login, bool *has_sessi
 		.notes = &login->env->notes,
 		.deadline = login->until,
 		.detach = "iser-logout" };
-	struct diag joined = { 0 };
+	struct diag identity = { 0 };
 	int err = iscsi_logins_read(login, call->diag);
 
 	if (!err)
@@ -140,13 +140,10 @@ static int log_in(struct call *call, struct iscsi_logins *login, bool *has_sessi
 		return err;
 	err = iscsi_logins_run(login, mp.loop, call->diag);
 	if (!err) {
-		join_paths(&mp, login, &joined);
+		join_paths(&mp, login, &identity);
 		err = show_all(call, login, has_session);
 		multipath_show(&mp, call->out, opts->print);
-	}
-	if (!err && joined.err) {
-		*call->diag = joined;
-		err = EXIT_PARTLY;
+		err = multipath_end(&mp, call->out, err, &identity, 1, call->diag);
 	}
 	multipath_free(&mp);
 	loop_free(mp.loop);

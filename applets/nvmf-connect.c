@@ -57,12 +57,10 @@ static int open_devid(const char *path, int *fd, struct diag *diag)
 	return path && *fd < 0 ? diag_sys(diag, errno, "open %s", path) : 0;
 }
 
-static int write_devid(int fd, const char *path, const char *name, struct diag *diag)
+static void write_devid(int fd, const char *path, const char *name, struct diag *diag)
 {
-	if (fd < 0 || ((!ftruncate(fd, 0) || errno == EINVAL) && dprintf(fd, "%s\n", name) > 0))
-		return EXIT_DONE;
-	diag_sys(diag, errno, "connected as %s, but write %s", name, path);
-	return EXIT_PARTLY;
+	if (fd >= 0 && ((ftruncate(fd, 0) && errno != EINVAL) || dprintf(fd, "%s\n", name) <= 0))
+		diag_sys(diag, errno, "connected as %s, but write %s", name, path);
 }
 
 /* One connection of this command. */
@@ -72,6 +70,8 @@ struct connection {
 	const char *uri;
 	struct diag why; /* it is not connected, as its discovery has failed */
 };
+
+enum { WHY_IDENTITY, WHY_POLICY, WHY_DEVID, WHY };
 
 struct work {
 	struct call *call;
@@ -84,6 +84,7 @@ struct work {
 	unsigned count;
 	bool several; /* with a result each */
 	struct multipath multipath;
+	struct diag why[WHY]; /* beside those of the connections */
 	int root;
 };
 
@@ -160,10 +161,27 @@ static int attach_all(struct work *w)
 	return attach_run(w->loop, w->attach, w->count, w->call->diag);
 }
 
-/* Set the policy of the subsystems, and find the disks with several paths. */
-static int join_paths(struct work *w, struct diag *diag)
+static bool is_connected(const struct connection *c)
+{
+	return !c->why.err && !c->nvme.attach.why.err;
+}
+
+static void set_policy(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
+	struct diag *why = &w->why[WHY_POLICY];
+
+	for (unsigned i = 0; opts->policy && i < w->count && !why->err; i++)
+		if (is_connected(&w->list[i]))
+			kernel_nvmf_set_policy(
+				w->root, w->list[i].nvme.ctrl.name, opts->policy, why);
+}
+
+/* Find the disks with several paths. */
+static void join_paths(struct work *w)
+{
+	const struct connect_options *opts = w->call->opts;
+	struct diag *why = &w->why[WHY_IDENTITY];
 	uint32_t ms = opts->common.timeout_ms;
 	int err = 0;
 
@@ -173,18 +191,11 @@ static int join_paths(struct work *w, struct diag *diag)
 		.deadline = ms ? loop_clock() + ms * MSEC : 0,
 		.nvme = true,
 		.detach = "nvmf-disconnect" };
-	for (unsigned i = 0; i < w->count && !err; i++) {
-		struct connection *c = &w->list[i];
-
-		if (c->why.err || c->nvme.attach.why.err)
-			continue;
-		if (opts->policy)
-			err = kernel_nvmf_set_policy(
-				w->root, c->nvme.ctrl.name, opts->policy, diag);
-		if (!err)
-			err = attach_nvme_add_paths(&w->multipath, &c->nvme, diag);
-	}
-	return err ? err : multipath_join(&w->multipath, diag);
+	for (unsigned i = 0; i < w->count && !err; i++)
+		if (is_connected(&w->list[i]))
+			err = attach_nvme_add_paths(&w->multipath, &w->list[i].nvme, why);
+	if (!err)
+		multipath_join(&w->multipath, why);
 }
 
 static int show_one(struct work *w, struct connection *c, struct diag *why)
@@ -210,11 +221,12 @@ static int show_all(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
 	struct nvmf_results results = { .out = w->call->out, .notes = &w->env.notes };
-	struct diag joined = { 0 };
 	int err = 0;
 
-	if (!opts->common.dry_run)
-		join_paths(w, &joined);
+	if (!opts->common.dry_run) {
+		set_policy(w);
+		join_paths(w);
+	}
 	if (!w->several) {
 		err = show_one(w, &w->list[0], w->call->diag);
 	} else {
@@ -231,11 +243,7 @@ static int show_all(struct work *w)
 		err = err && results.succeeded ? EXIT_PARTLY : err;
 		multipath_show(&w->multipath, w->call->out, opts->print);
 	}
-	if (!err && joined.err) {
-		*w->call->diag = joined;
-		err = EXIT_PARTLY;
-	}
-	return err;
+	return multipath_end(&w->multipath, w->call->out, err, w->why, WHY, w->call->diag);
 }
 
 static int connect_all(struct work *w)
@@ -256,10 +264,10 @@ static int connect_all(struct work *w)
 	err = open_devid(opts->devid_file, &fd, w->call->diag);
 	if (!err)
 		err = attach_all(w);
+	if (!err && is_connected(&w->list[0]))
+		write_devid(fd, opts->devid_file, w->list[0].nvme.ctrl.name, &w->why[WHY_DEVID]);
 	if (!err)
 		err = show_all(w);
-	if (!err)
-		err = write_devid(fd, opts->devid_file, w->list[0].nvme.ctrl.name, w->call->diag);
 	if (fd >= 0)
 		close(fd);
 	if (err && !w->several)

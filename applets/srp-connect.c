@@ -189,10 +189,11 @@ static int show_all(struct work *w)
 {
 	struct call *call = w->call;
 	const struct connect_options *opts = call->opts;
-	struct diag joined = { 0 };
+	struct diag identity = { 0 };
 	unsigned failed = 0;
+	int err;
 
-	join_paths(w, &joined);
+	join_paths(w, &identity);
 
 	out_list(call->out, "results");
 	for (unsigned i = 0; i < w->count; i++) {
@@ -216,11 +217,8 @@ static int show_all(struct work *w)
 	out_u64(call->out, "succeeded", NULL, w->count - failed);
 	out_u64(call->out, "failed", NULL, failed);
 	multipath_show(&w->multipath, call->out, opts->print);
-	if (!failed && joined.err) {
-		*call->diag = joined;
-		return EXIT_PARTLY;
-	}
-	return !failed ? EXIT_DONE : failed < w->count ? EXIT_PARTLY : -call->diag->err;
+	err = !failed ? EXIT_DONE : failed < w->count ? EXIT_PARTLY : -call->diag->err;
+	return multipath_end(&w->multipath, call->out, err, &identity, 1, call->diag);
 }
 
 static int show_one(struct call *call, struct connection *c)

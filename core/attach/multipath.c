@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks with several paths: compare their identities, and find the devices that join the paths. The
  * NVMe driver makes them at once, multipathd in the background. */
+#include "applet.h"
 #include "attach_multipath.h"
 #include "grow.h"
 #include "kernel_multipath.h"
@@ -295,4 +296,31 @@ void multipath_show(const struct multipath *mp, struct out *out, const char *pri
 		if (mp->path[i].missing && !is_named_before(mp, i))
 			out_text(out, NULL, NULL, "%s", mp->path[i].missing);
 	out_end(out);
+}
+
+int multipath_end(struct multipath *mp, struct out *out, int err, const struct diag *why,
+	unsigned count, struct diag *diag)
+{
+	bool listed = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!why[i].err)
+			continue;
+		if (!err) {
+			*diag = why[i];
+			err = EXIT_PARTLY;
+			continue;
+		}
+		if (!listed)
+			out_list(out, "other_errors");
+		listed = true;
+		out_error(out, NULL, &why[i]);
+		out_note(mp->notes, "%s%s%s", why[i].object, why[i].object[0] ? ": " : "",
+			why[i].text);
+		if (why[i].hint[0])
+			out_note(mp->notes, "%s", why[i].hint);
+	}
+	if (listed)
+		out_end(out);
+	return err;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks with several paths: joined by the NVMe driver or by multipathd, which takes its time, or by
  * nothing; and disks that are not one. */
-/* Link: leap kernel_multipath_of out_warn */
+/* Link: leap kernel_multipath_of out_note out_warn */
+#include "applet.h"
 #include "attach_multipath.h"
 #include "kernel_multipath.h"
 #include "leap.h"
@@ -41,6 +42,21 @@ void __wrap_out_warn(const struct out_notes *notes, const char *fmt, ...)
 	(void)notes;
 	va_start(args, fmt);
 	vsnprintf(warned + at, sizeof(warned) - at, fmt, args);
+	va_end(args);
+}
+
+static char noted[1000];
+
+void __wrap_out_note(const struct out_notes *, const char *, ...);
+
+void __wrap_out_note(const struct out_notes *notes, const char *fmt, ...)
+{
+	size_t at = strlen(noted);
+	va_list args;
+
+	(void)notes;
+	va_start(args, fmt);
+	vsnprintf(noted + at, sizeof(noted) - at, fmt, args);
 	va_end(args);
 }
 
@@ -207,4 +223,44 @@ Test(multipath, one_unit_that_is_two_disks)
 	cr_assert_eq(multipath_join(&mp, &why), -EXDEV);
 	diag_says(&why, DIAG_MISMATCH, "iqn.t", "LUN_0 sda " NAA " session1 sdb naa.2 session2");
 	text_says(why.hint, "iser-logout session2");
+}
+
+/* Returns the exit status and prints the JSON document. */
+static int ends(int err, const struct diag *beside, char json[2000])
+{
+	struct out out;
+	char *text;
+	size_t len;
+
+	noted[0] = 0;
+	out_init(&out, "test", true);
+	out.to = open_memstream(&text, &len);
+	err = multipath_end(&mp, &out, err, beside, 3, &why);
+	out_fini(&out, NULL);
+	fclose(out.to);
+	snprintf(json, 2000, "%s", text);
+	free(text);
+	return err;
+}
+
+Test(multipath, no_failure_hides_another)
+{
+	struct diag beside[3] = { 0 };
+	char json[2000];
+
+	cr_assert_eq(ends(EXIT_DONE, beside, json), EXIT_DONE);
+	cr_assert_null(strstr(json, "other_errors"));
+	diag_set(&beside[0], DIAG_MISMATCH, EXDEV, "not one disk");
+	diag_hint(&beside[0], "end it");
+	diag_set(&beside[2], DIAG_UNSUPPORTED, ENOTSUP, "policy");
+	cr_assert_eq(ends(EXIT_DONE, beside, json), EXIT_PARTLY);
+	diag_says(&why, DIAG_MISMATCH, NULL, "not_one_disk");
+	cr_assert_str_eq(noted, "policy");
+	cr_assert(strstr(json, "\"other_errors\":[{") && strstr(json, "\"policy\""));
+	cr_assert_null(strstr(json, "not one disk"), "that is the document's error");
+	diag_set(&why, DIAG_REFUSED, ECONNREFUSED, "refused");
+	cr_assert_eq(ends(-ECONNREFUSED, beside, json), -ECONNREFUSED);
+	diag_says(&why, DIAG_REFUSED, NULL, "refused");
+	text_says(noted, "not_one_disk end_it policy");
+	cr_assert(strstr(json, "not one disk") && strstr(json, "\"policy\""));
 }
