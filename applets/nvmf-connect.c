@@ -77,6 +77,7 @@ struct work {
 	struct call *call;
 	struct attach_env env;
 	struct loop *loop;
+	uint64_t since; /* loop_clock(): the time limits of all steps begin */
 	struct nvmf_names names;
 	struct nvmf_path *paths; /* that were found besides */
 	struct connection *list; /* of all */
@@ -120,8 +121,8 @@ static int list_connections(struct work *w)
 {
 	const struct connect_options *opts = w->call->opts;
 	struct connection *c;
-	int err = nvmf_paths_find(w->loop, w->root, &opts->nvmf, w->names.target, w->names.count,
-		&w->paths, w->call->diag);
+	int err = nvmf_paths_find(w->loop, w->root, w->since, &opts->nvmf, w->names.target,
+		w->names.count, &w->paths, w->call->diag);
 
 	w->count = w->names.count;
 	for (struct nvmf_path *path = w->paths; path; path = path->next)
@@ -155,7 +156,7 @@ static int attach_all(struct work *w)
 		nvme->named = w->several;
 		nvme->exclusive = opts->exclusive;
 		nvme->attach.no_wait |= opts->no_wait;
-		nvme->attach.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0;
+		nvme->attach.deadline = nvmf_target_limit(t, w->since);
 		w->attach[i] = &nvme->attach;
 	}
 	return attach_run(w->loop, w->attach, w->count, w->call->diag);
@@ -188,7 +189,7 @@ static void join_paths(struct work *w)
 	w->multipath = (struct multipath){ .root = w->root,
 		.loop = w->loop,
 		.notes = &w->env.notes,
-		.deadline = ms ? loop_clock() + ms * MSEC : 0,
+		.deadline = ms ? w->since + ms * MSEC : 0,
 		.nvme = true,
 		.detach = "nvmf-disconnect" };
 	for (unsigned i = 0; i < w->count && !err; i++)
@@ -278,7 +279,10 @@ static int connect_all(struct work *w)
 
 static int run(struct call *call)
 {
-	struct work w = { .call = call, .env = attach_env_of(call), .root = kernel_root() };
+	struct work w = { .call = call,
+		.env = attach_env_of(call),
+		.since = loop_clock(),
+		.root = kernel_root() };
 	int err = w.root < 0 ? diag_sys(call->diag, errno, "open /")
 			     : loop_new(&w.loop, &call->loop, call->diag);
 

@@ -221,10 +221,13 @@ struct nvmf_path {
 };
 /* Query the discovery controllers of the targets with find_paths and their referrals in parallel,
  * running the loop, and list the paths to their subsystems, except the targets. A query that fails
- * is an item with why.
- * -errno if the loop could not be run. nvmf_paths_free() also after a failure. */
-int nvmf_paths_find(struct loop *, int root, const struct nvmf_options *,
+ * is an item with why. Their time limits begin at `since`, loop_clock().
+ * -EINTR: interrupted; other -errno if the loop could not be run. nvmf_paths_free() also after a
+ * failure. */
+int nvmf_paths_find(struct loop *, int root, uint64_t since, const struct nvmf_options *,
 	struct nvmf_target *const *, unsigned count, struct nvmf_path **, struct diag *);
+/* The time limit of a target in loop_clock(); 0: none. */
+uint64_t nvmf_target_limit(const struct nvmf_target *, uint64_t since);
 void nvmf_paths_free(struct nvmf_path *); /* wipes secrets; NULL is allowed */
 /* Add the disks of a connection, which must not change until the end. -ENOMEM. */
 struct multipath;

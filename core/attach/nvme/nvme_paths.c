@@ -154,8 +154,8 @@ static int add_records(struct finding *f, const struct nvmf_target *from,
 
 /* Query the port of the URI, unless it is the default port of subsystems: then the default ports of
  * discovery. */
-static int prepare(
-	struct nvmf_query *query, struct loop *loop, int root, const struct nvmf_target *t)
+static int prepare(struct nvmf_query *query, struct loop *loop, int root, uint64_t since,
+	const struct nvmf_target *t)
 {
 	bool port = t->uri.port && t->uri.port != NVMF_PORT;
 	int err = nvmf_query_target(query, t, NULL, port, &query->attach.why);
@@ -163,11 +163,16 @@ static int prepare(
 	if (err)
 		return err;
 	nvmf_query_init(query, loop, root, true);
-	query->attach.deadline = t->timeout_ms ? loop_clock() + t->timeout_ms * MSEC : 0;
+	query->attach.deadline = nvmf_target_limit(t, since);
 	return 0;
 }
 
-int nvmf_paths_find(struct loop *loop, int root, const struct nvmf_options *options,
+uint64_t nvmf_target_limit(const struct nvmf_target *t, uint64_t since)
+{
+	return t->timeout_ms ? since + t->timeout_ms * MSEC : 0;
+}
+
+int nvmf_paths_find(struct loop *loop, int root, uint64_t since, const struct nvmf_options *options,
 	struct nvmf_target *const *target, unsigned count, struct nvmf_path **list,
 	struct diag *diag)
 {
@@ -178,7 +183,7 @@ int nvmf_paths_find(struct loop *loop, int root, const struct nvmf_options *opti
 
 	f.end = &f.list;
 	for (unsigned i = 0; i < count && !err; i++)
-		if (target[i]->find_paths && !prepare(&query[i], loop, root, target[i]))
+		if (target[i]->find_paths && !prepare(&query[i], loop, root, since, target[i]))
 			attach[i] = &query[i].attach;
 	if (!err)
 		err = attach_run(loop, attach, count, diag);
@@ -189,8 +194,12 @@ int nvmf_paths_find(struct loop *loop, int root, const struct nvmf_options *opti
 			continue;
 		if (!why.err)
 			add_records(&f, target[i], &query[i].discovery.log, &why);
-		if (why.err)
+		if (why.err == EINTR) {
+			*diag = why;
+			err = -EINTR;
+		} else if (why.err) {
 			add_failure(&f, query[i].shown, &why);
+		}
 		nvmf_log_free(&query[i].discovery.log);
 	}
 	free(attach);
