@@ -143,7 +143,8 @@ static int log_in(struct call *call, struct iscsi_logins *login, bool *has_sessi
 		join_paths(&mp, login, &identity);
 		err = show_all(call, login, has_session);
 		multipath_show(&mp, call->out, opts->print);
-		err = multipath_end(&mp, call->out, err, &identity, 1, call->diag);
+		if (multipath_end(&mp, call->out, err, &identity, 1, call->diag))
+			err = EXIT_PARTLY;
 	}
 	multipath_free(&mp);
 	loop_free(mp.loop);

@@ -85,7 +85,7 @@ struct work {
 	unsigned count;
 	bool several; /* with a result each */
 	struct multipath multipath;
-	struct diag why[WHY]; /* beside those of the connections */
+	struct diag why[WHY]; /* other than those of the connections */
 	int root;
 };
 
@@ -244,7 +244,9 @@ static int show_all(struct work *w)
 		err = err && results.succeeded ? EXIT_PARTLY : err;
 		multipath_show(&w->multipath, w->call->out, opts->print);
 	}
-	return multipath_end(&w->multipath, w->call->out, err, w->why, WHY, w->call->diag);
+	if (multipath_end(&w->multipath, w->call->out, err, w->why, WHY, w->call->diag))
+		err = EXIT_PARTLY;
+	return err;
 }
 
 static int connect_all(struct work *w)

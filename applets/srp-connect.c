@@ -191,7 +191,6 @@ static int show_all(struct work *w)
 	const struct connect_options *opts = call->opts;
 	struct diag identity = { 0 };
 	unsigned failed = 0;
-	int err;
 
 	join_paths(w, &identity);
 
@@ -217,8 +216,9 @@ static int show_all(struct work *w)
 	out_u64(call->out, "succeeded", NULL, w->count - failed);
 	out_u64(call->out, "failed", NULL, failed);
 	multipath_show(&w->multipath, call->out, opts->print);
-	err = !failed ? EXIT_DONE : failed < w->count ? EXIT_PARTLY : -call->diag->err;
-	return multipath_end(&w->multipath, call->out, err, &identity, 1, call->diag);
+	if (multipath_end(&w->multipath, call->out, failed, &identity, 1, call->diag))
+		return EXIT_PARTLY;
+	return !failed ? EXIT_DONE : failed < w->count ? EXIT_PARTLY : -call->diag->err;
 }
 
 static int show_one(struct call *call, struct connection *c)

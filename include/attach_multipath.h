@@ -39,9 +39,9 @@ int multipath_join(struct multipath *, struct diag *);
 /* Print the multipath devices: text lines, and members of the open JSON object. print: NULL, or
  * "dev" or "by-id" for their paths only. Prints nothing without a disk with several paths. */
 void multipath_show(const struct multipath *, struct out *, const char *print);
-/* Report failures beside those of the results, whose exit status is err. If that is 0, the first
- * one becomes *diag, and the status EXIT_PARTLY. The others are notes, and members of the JSON list
- * "other_errors". Returns the status. */
-int multipath_end(struct multipath *, struct out *, int err, const struct diag *why, unsigned count,
-	struct diag *);
+/* Report failures other than those of the results. If these have not `failed`, the first one
+ * becomes *diag, and true is returned. The others are notes, and members of the JSON list
+ * "other_errors". */
+bool multipath_end(const struct multipath *, struct out *, bool failed, const struct diag *why,
+	unsigned count, struct diag *);
 void multipath_free(struct multipath *);

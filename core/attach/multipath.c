@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Disks with several paths: compare their identities, and find the devices that join the paths. The
  * NVMe driver makes them at once, multipathd in the background. */
-#include "applet.h"
 #include "attach_multipath.h"
 #include "grow.h"
 #include "kernel_multipath.h"
@@ -58,7 +57,9 @@ static int refuse(const struct multipath *mp, const struct multipath_path *a,
 		mp->nvme ? "namespace" : "LUN", a->unit, a->node, a->wwid, a->via, b->node, b->wwid,
 		b->via);
 	diag_ctx(diag, "%s", a->target);
-	diag_hint(diag, "end the connection to the wrong one: rdmastor %s %s", mp->detach, b->via);
+	if (mp->nvme) /* the ports of a SCSI target may number LUNs differently */
+		diag_hint(diag, "end the connection to the wrong one: rdmastor %s %s", mp->detach,
+			b->via);
 	return -EXDEV;
 }
 
@@ -187,39 +188,59 @@ static void list_paths(const struct multipath *mp, unsigned first, bool via, cha
 				via ? mp->path[i].via : mp->path[i].node);
 }
 
+/* "sda, sdb: one disk". Only an identifier shows that, and several targets may report the same. */
+static void describe(const struct multipath *mp, unsigned first, char *text, size_t len)
+{
+	const struct multipath_path *disk = &mp->path[first];
+	bool one = true;
+	size_t at;
+
+	list_paths(mp, first, false, text, len);
+	for (unsigned i = 0; i < mp->count; i++)
+		one &= !is_path_of(mp, i, first) || !strcmp(mp->path[i].target, disk->target);
+	at = strlen(text);
+	if (!disk->wwid[0])
+		snprintf(text + at, len - at, ": one %s of one target, but without an identifier",
+			mp->nvme ? "namespace" : "LUN");
+	else if (!one)
+		snprintf(text + at, len - at, ": several targets report the identifier %s",
+			disk->wwid);
+	else
+		snprintf(text + at, len - at, ": one disk");
+}
+
 static void warn(struct multipath *mp, unsigned first, bool daemon)
 {
 	static const char userspace[] =
-		"attach it in userspace: rdmastor export 'URI?path=ADDRESS' --ublk";
+		"attach it in userspace: rdmastor export 'URI?path=URI2' --ublk";
 	struct multipath_path *disk = &mp->path[first];
-	char paths[300];
+	char paths[500];
 
-	list_paths(mp, first, false, paths, sizeof(paths));
+	describe(mp, first, paths, sizeof(paths));
 	if (daemon) {
 		disk->missing = "map";
 		out_warn(mp->notes,
-			"%s: one disk, but multipathd has not joined them: find out why with: "
-			"multipath -v3",
+			"%s, and multipathd has not joined them: find out why with: multipath -v3",
 			paths);
 	} else if (!mp->nvme) {
 		disk->missing = "multipathd";
-		out_warn(mp->notes,
-			"%s: one disk as separate devices, as multipathd is not running: start it, "
-			"or %s",
-			paths, userspace);
+		if (!disk->wwid[0])
+			out_warn(mp->notes, "%s: separate devices", paths);
+		else
+			out_warn(mp->notes,
+				"%s: separate devices, as multipathd is not running: start it, "
+				"or %s",
+				paths, userspace);
 	} else if (!kernel_nvmf_multipath(mp->root)) {
 		disk->missing = "nvme_core.multipath";
 		out_warn(mp->notes,
-			"%s: one disk as separate devices, as nvme_core.multipath is off: boot "
-			"with "
+			"%s: separate devices, as nvme_core.multipath is off: boot with "
 			"nvme_core.multipath=Y, or %s",
 			paths, userspace);
 	} else {
 		disk->missing = "shared";
 		out_warn(mp->notes,
-			"%s: one disk as separate devices, as the target does not report it as "
-			"shared",
-			paths);
+			"%s: separate devices, as the target does not report it as shared", paths);
 	}
 }
 
@@ -230,7 +251,8 @@ int multipath_join(struct multipath *mp, struct diag *diag)
 
 	if (err || !has_several(mp))
 		return err;
-	daemon = kernel_multipath_daemon(mp->root);
+	daemon =
+		kernel_multipath_daemon(mp->root) && !(mp->nvme && kernel_nvmf_multipath(mp->root));
 	if (!find_devices(mp) && daemon)
 		wait_for_maps(mp);
 	for (unsigned i = 0; i < mp->count; i++) {
@@ -298,17 +320,17 @@ void multipath_show(const struct multipath *mp, struct out *out, const char *pri
 	out_end(out);
 }
 
-int multipath_end(struct multipath *mp, struct out *out, int err, const struct diag *why,
+bool multipath_end(const struct multipath *mp, struct out *out, bool failed, const struct diag *why,
 	unsigned count, struct diag *diag)
 {
-	bool listed = false;
+	bool set = false, listed = false;
 
 	for (unsigned i = 0; i < count; i++) {
 		if (!why[i].err)
 			continue;
-		if (!err) {
+		if (!failed && !set) {
 			*diag = why[i];
-			err = EXIT_PARTLY;
+			set = true;
 			continue;
 		}
 		if (!listed)
@@ -322,5 +344,5 @@ int multipath_end(struct multipath *mp, struct out *out, int err, const struct d
 	}
 	if (listed)
 		out_end(out);
-	return err;
+	return set;
 }

@@ -2,7 +2,6 @@
 /* Disks with several paths: joined by the NVMe driver or by multipathd, which takes its time, or by
  * nothing; and disks that are not one. */
 /* Link: leap kernel_multipath_of out_note out_warn */
-#include "applet.h"
 #include "attach_multipath.h"
 #include "kernel_multipath.h"
 #include "leap.h"
@@ -192,9 +191,16 @@ static const char *driver(const char *multipath)
 
 Test(multipath, driver_does_not_join_them)
 {
+	uint64_t start;
+
 	cr_assert_str_eq(driver("N\n"), "nvme_core.multipath");
 	text_says(warned, "nvme_core.multipath=Y export");
 	cr_assert_str_eq(driver("Y\n"), "shared");
+	multipath_tree_daemon(&tree);
+	start = leap_now;
+	cr_assert_str_eq(driver("Y\n"), "shared");
+	cr_assert_eq(leap_now, start, "multipathd leaves them to the driver");
+	cr_assert_str_eq(driver("N\n"), "map");
 }
 
 Test(multipath, other_disks)
@@ -216,50 +222,72 @@ Test(multipath, identity_is_unknown)
 	cr_assert(joined[0] && joined[1], "the same unit of the same target");
 }
 
+Test(multipath, identity_is_not_certain)
+{
+	add("session1", "iqn.t", 0, "sda", "");
+	add("session2", "iqn.t", 0, "sdb", "");
+	cr_assert_eq(multipath_join(&mp, &why), 0);
+	text_says(warned, "sda,_sdb without_an_identifier separate");
+	cr_assert_null(strstr(warned, "start it"));
+	multipath_free(&mp);
+	warned[0] = 0;
+	add("session1", "iqn.t", 0, "sda", NAA);
+	add("session2", "iqn.u", 0, "sdb", NAA);
+	cr_assert_eq(multipath_join(&mp, &why), 0);
+	text_says(warned, "sda,_sdb several_targets_report " NAA " multipathd");
+	cr_assert_null(strstr(warned, "one disk"));
+}
+
 Test(multipath, one_unit_that_is_two_disks)
 {
 	add("session1", "iqn.t", 0, "sda", NAA);
 	add("session2", "iqn.t", 0, "sdb", "naa.2");
 	cr_assert_eq(multipath_join(&mp, &why), -EXDEV);
 	diag_says(&why, DIAG_MISMATCH, "iqn.t", "LUN_0 sda " NAA " session1 sdb naa.2 session2");
-	text_says(why.hint, "iser-logout session2");
+	cr_assert_str_eq(why.hint, "", "either may be the right one");
+	multipath_free(&mp);
+	mp.nvme = true;
+	add("nvme0", "nqn.t", 1, "nvme0n1", "uuid.1");
+	add("nvme1", "nqn.t", 1, "nvme1n1", "uuid.2");
+	cr_assert_eq(multipath_join(&mp, &why), -EXDEV);
+	text_says(why.hint, "iser-logout nvme1");
 }
 
-/* Returns the exit status and prints the JSON document. */
-static int ends(int err, const struct diag *beside, char json[2000])
+static bool ends(bool failed, const struct diag *other, char json[2000])
 {
 	struct out out;
 	char *text;
 	size_t len;
+	bool set;
 
 	noted[0] = 0;
 	out_init(&out, "test", true);
 	out.to = open_memstream(&text, &len);
-	err = multipath_end(&mp, &out, err, beside, 3, &why);
+	set = multipath_end(&mp, &out, failed, other, 3, &why);
 	out_fini(&out, NULL);
 	fclose(out.to);
 	snprintf(json, 2000, "%s", text);
 	free(text);
-	return err;
+	return set;
 }
 
 Test(multipath, no_failure_hides_another)
 {
-	struct diag beside[3] = { 0 };
+	struct diag other[3] = { 0 };
 	char json[2000];
 
-	cr_assert_eq(ends(EXIT_DONE, beside, json), EXIT_DONE);
+	cr_assert(!ends(false, other, json));
 	cr_assert_null(strstr(json, "other_errors"));
-	diag_set(&beside[0], DIAG_MISMATCH, EXDEV, "not one disk");
-	diag_hint(&beside[0], "end it");
-	diag_set(&beside[2], DIAG_UNSUPPORTED, ENOTSUP, "policy");
-	cr_assert_eq(ends(EXIT_DONE, beside, json), EXIT_PARTLY);
+	diag_set(&other[0], DIAG_MISMATCH, EXDEV, "not one disk");
+	diag_hint(&other[0], "end it");
+	diag_set(&other[2], DIAG_UNSUPPORTED, ENOTSUP, "policy");
+	cr_assert(ends(false, other, json));
 	diag_says(&why, DIAG_MISMATCH, NULL, "not_one_disk");
 	cr_assert_str_eq(noted, "policy");
 	cr_assert(strstr(json, "\"other_errors\":[{") && strstr(json, "\"policy\""));
 	cr_assert_null(strstr(json, "not one disk"), "that is the document's error");
 	diag_set(&why, DIAG_REFUSED, ECONNREFUSED, "refused");
-	cr_assert_eq(ends(-ECONNREFUSED, beside, json), -ECONNREFUSED);
+	cr_assert(!ends(true, other, json));
 	diag_says(&why, DIAG_REFUSED, NULL, "refused");
 	text_says(noted, "not_one_disk end_it policy");
 	cr_assert(strstr(json, "not one disk") && strstr(json, "\"policy\""));
