@@ -11,11 +11,17 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 struct search {
 	int root;
 	struct multipath_map *map;
+};
+
+struct removal {
+	int root;
+	const struct multipath_map *map; /* whose partitions are removed */
 	int err;
 };
 
@@ -26,8 +32,12 @@ static bool read_uuid(int root, const char *node, char uuid[160])
 
 static bool read_map(int root, const char *node, struct multipath_map *map)
 {
+	char text[32];
+
 	snprintf(map->node, sizeof(map->node), "%.31s", node);
 	return read_uuid(root, node, map->uuid) &&
+	       kernel_sys_read(root, text, sizeof(text), "sys/class/block/%.31s/dev", node) > 0 &&
+	       sscanf(text, "%u:%u", &map->major, &map->minor) == 2 &&
 	       kernel_sys_read(root, map->name, sizeof(map->name), "sys/class/block/%.31s/dm/name",
 		       node) > 0;
 }
@@ -67,12 +77,21 @@ void kernel_multipath_paths(
 	kernel_sys_list(root, path, each, arg);
 }
 
+/* Return the UUID of the map that a partition's map is on: of "part1-mpath-36…". NULL: none. */
+static const char *whole_uuid(const char *uuid)
+{
+	const char *dash =
+		strncmp(uuid, "part", 4) ? "" : uuid + 4 + strspn(uuid + 4, "0123456789");
+
+	return *dash == '-' ? dash + 1 : NULL;
+}
+
 bool kernel_multipath_partition(int root, const char *node)
 {
 	char uuid[160];
+	const char *whole = read_uuid(root, node, uuid) ? whole_uuid(uuid) : NULL;
 
-	return read_uuid(root, node, uuid) && !strncmp(uuid, "part", 4) &&
-	       !strncmp(uuid + 4 + strspn(uuid + 4, "0123456789"), "-mpath-", 7);
+	return whole && !strncmp(whole, "mpath-", 6);
 }
 
 /* Its socket is abstract; since multipath-tools 0.10 it has one in /run, too. */
@@ -87,7 +106,8 @@ bool kernel_multipath_daemon(int root)
 	return is;
 }
 
-static int control(int root, unsigned long request, struct dm_ioctl *head)
+static int control(
+	int root, unsigned long request, const struct multipath_map *map, struct dm_ioctl *head)
 {
 	int fd, err = 0;
 
@@ -95,6 +115,7 @@ static int control(int root, unsigned long request, struct dm_ioctl *head)
 	if (fd < 0)
 		return -errno;
 	head->version[0] = DM_VERSION_MAJOR;
+	snprintf(head->uuid, sizeof(head->uuid), "%.128s", map->uuid);
 	if (ioctl(fd, request, head) < 0)
 		err = -errno;
 	close(fd);
@@ -110,30 +131,33 @@ static int remove_map(int root, const struct multipath_map *map)
 	char path[160];
 	int err;
 
-	snprintf(head.name, sizeof(head.name), "%.127s", map->name);
 	snprintf(path, sizeof(path), "dev/mapper/%.127s", map->name);
-	err = control(root, DM_DEV_REMOVE, &head);
-	if (!err && !fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) && S_ISBLK(st.st_mode))
+	err = control(root, DM_DEV_REMOVE, map, &head);
+	if (!err && !fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) && S_ISBLK(st.st_mode) &&
+		st.st_rdev == makedev(map->major, map->minor))
 		unlinkat(root, path, 0);
 	return err == -ENXIO ? 0 : err;
 }
 
 static void remove_partition(const char *node, void *arg)
 {
-	struct search *search = arg;
+	struct removal *removal = arg;
 	struct multipath_map part;
+	const char *whole;
 
-	if (!search->err && kernel_multipath_partition(search->root, node) &&
-		read_map(search->root, node, &part))
-		search->err = remove_map(search->root, &part);
+	if (removal->err || !read_map(removal->root, node, &part))
+		return;
+	whole = whole_uuid(part.uuid);
+	if (whole && !strcmp(whole, removal->map->uuid))
+		removal->err = remove_map(removal->root, &part);
 }
 
 int kernel_multipath_remove(int root, const struct multipath_map *map)
 {
-	struct search search = { .root = root };
+	struct removal removal = { .root = root, .map = map };
 
-	list_holders(root, map->node, remove_partition, &search);
-	return search.err ? search.err : remove_map(root, map);
+	list_holders(root, map->node, remove_partition, &removal);
+	return removal.err ? removal.err : remove_map(root, map);
 }
 
 int kernel_multipath_fail_queued(int root, const struct multipath_map *map)
@@ -146,6 +170,5 @@ int kernel_multipath_fail_queued(int root, const struct multipath_map *map)
 
 	message.head.data_size = sizeof(message);
 	message.head.data_start = sizeof(message.head);
-	snprintf(message.head.name, sizeof(message.head.name), "%.127s", map->name);
-	return control(root, DM_TARGET_MSG, &message.head);
+	return control(root, DM_TARGET_MSG, map, &message.head);
 }
