@@ -174,7 +174,8 @@ void kernel_nvmf_users(
 	int root, const struct nvmf_ctrl *, unsigned count, char *text, size_t len, bool *listed);
 /* Remove the maps of dm-multipath over disks that only these controllers reach. force: not those in
  * use, but let their pending I/O fail. -EBUSY: one is in use. May block. */
-int kernel_nvmf_flush(int root, const struct nvmf_ctrl *, unsigned count, bool force);
+int kernel_nvmf_flush(
+	int root, const struct nvmf_ctrl *, unsigned count, bool force, struct diag *);
 /* Whether the root file system is on one of its disks, through any layers. */
 bool kernel_nvmf_has_root(int root, const char *ctrl);
 /* Whether the controller still exists: the kernel reuses the name of a removed one. */

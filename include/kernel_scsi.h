@@ -38,7 +38,8 @@ struct scsi_hosts { /* hosts that end together; this one is always among them */
 void kernel_scsi_users(int root, unsigned host, const struct scsi_hosts *, char *text, size_t len);
 /* Remove such maps above this host's disks. force: not those in use, but let their pending I/O
  * fail. -EBUSY: one is in use. May block. */
-int kernel_scsi_flush(int root, unsigned host, const struct scsi_hosts *, bool force);
+int kernel_scsi_flush(
+	int root, unsigned host, const struct scsi_hosts *, bool force, struct diag *);
 /* Whether the root file system is on one of its disks; true if unknown. */
 bool kernel_scsi_has_root(int root, unsigned host);
 /* Return the number of the host of "/dev/sda", "sda1" or a link to one of them. -ENOENT: none. */

@@ -347,14 +347,38 @@ static void end_attempt(struct attach *attach)
 		enter(attach, PAUSE, now + pause);
 }
 
-static void undone(struct attach *attach, int err);
+static void undone(struct attach *attach, int err)
+{
+	if (err && !attach->why.err)
+		diag_sys(&attach->why, -err, "detach");
+	if (attach->detaching) {
+		finish(attach);
+		return;
+	}
+	attach->why = attach->first;
+	end_attempt(attach);
+}
+
+/* Its disks are in use: unless they are so for a moment only, `users` becomes part of the hint. */
+static void stay_connected(struct attach *attach, const char *because)
+{
+	const char *applet = attach->proto->detached_by;
+
+	if (loop_clock() < attach->probe_grace_until) {
+		enter(attach, USERS, loop_clock() + PAUSE_MS * MSEC);
+		return;
+	}
+	diag_hint(&attach->why, "%s stays connected%s: %.*s%s%s%s%s", attach->what, because,
+		applet ? 70 : ATTACH_USERS, attach->users, applet ? "; end it with: rdmastor " : "",
+		applet ? applet : "", applet ? " " : "", applet ? attach->what : "");
+	end_attempt(attach);
+}
 
 static int flush(int root, const void *arg, void *out)
 {
 	const struct attach *attach = arg;
 
-	(void)out;
-	return -attach->proto->flush(attach, root);
+	return -attach->proto->flush(attach, root, out);
 }
 
 static void flushed(struct child_call *call)
@@ -362,13 +386,19 @@ static void flushed(struct child_call *call)
 	struct attach *attach = container_of(call, struct attach, users_call);
 
 	if (!call->err || attach->force) {
+		attach->why = (struct diag){ 0 };
 		attach->proto->undo(attach);
 		return;
 	}
-	diag_set(&attach->why, DIAG_BUSY, -call->err, "remove the multipath device: %s",
-		diag_errno_text(-call->err));
-	diag_hint(&attach->why, "list its users with: rdmastor status");
-	undone(attach, call->err);
+	if (!attach->why.err)
+		diag_sys(&attach->why, -call->err, "remove multipath devices");
+	if (attach->detaching) {
+		finish(attach);
+		return;
+	}
+	snprintf(attach->users, sizeof(attach->users), "%.399s", attach->why.text);
+	attach->why = attach->first;
+	stay_connected(attach, "");
 }
 
 static void undo(struct attach *attach)
@@ -387,6 +417,8 @@ static void undo(struct attach *attach)
 	}
 	attach->users_call = (struct child_call){ .fn = flush,
 		.arg = attach,
+		.out = &attach->why,
+		.out_len = sizeof(attach->why),
 		.until = attach->until,
 		.grace_ms = PAUSE_MS,
 		.done = flushed };
@@ -418,16 +450,8 @@ static void users_known(struct attach *attach, int err)
 	} else if (attach->detaching) {
 		diag_set(&attach->why, DIAG_BUSY, EBUSY, "in use: %s", attach->users);
 		finish(attach);
-	} else if (loop_clock() < attach->probe_grace_until) {
-		enter(attach, USERS, loop_clock() + PAUSE_MS * MSEC);
 	} else {
-		const char *applet = attach->proto->detached_by;
-
-		diag_hint(&attach->why, "%s stays connected because it is in use: %.*s%s%s%s%s",
-			attach->what, applet ? 70 : ATTACH_USERS, attach->users,
-			applet ? "; end it with: rdmastor " : "", applet ? applet : "",
-			applet ? " " : "", applet ? attach->what : "");
-		end_attempt(attach);
+		stay_connected(attach, " because it is in use");
 	}
 }
 
@@ -471,18 +495,6 @@ static void fail(struct attach *attach, int err)
 	if (!attach->why.err)
 		diag_sys(&attach->why, -err, "attach");
 	roll_back(attach);
-}
-
-static void undone(struct attach *attach, int err)
-{
-	if (err && !attach->why.err)
-		diag_sys(&attach->why, -err, "detach");
-	if (attach->detaching) {
-		finish(attach);
-		return;
-	}
-	attach->why = attach->first;
-	end_attempt(attach);
 }
 
 /* Cancel all that is in flight in the current step. */

@@ -37,9 +37,9 @@ struct attach_proto {
 	 * `enough` is set. NULL: no users are possible. */
 	void (*users)(const struct attach *, int root, struct attach_users *);
 	/* Before undo(): remove the multipath maps over what this attachment made, which have no
-	 * users; with `force` let their pending I/O fail. Runs in a child. Returns 0 or -errno. May
-	 * be NULL. */
-	int (*flush)(const struct attach *, int root);
+	 * users; with `force` let their pending I/O fail. Runs in a child. Returns 0, or -errno and
+	 * the diag set: then nothing is undone. May be NULL. */
+	int (*flush)(const struct attach *, int root, struct diag *);
 	/* Disconnect, log out or unmount what this attachment made. Set attach.why on failure; the
 	 * frame restores the first error afterwards. */
 	void (*undo)(struct attach *);

@@ -600,12 +600,13 @@ static void end_session(struct loop_work *work)
 		loop_timer_set(attach->loop, &iscsi->timer, loop_clock() + REMOVAL_POLL_MS * MSEC);
 }
 
-static int iscsi_flush(const struct attach *attach, int root)
+static int iscsi_flush(const struct attach *attach, int root, struct diag *diag)
 {
 	const struct attach_iscsi *iscsi =
 		(const struct attach_iscsi *)(const void *)attach; /* the first member */
 
-	return kernel_scsi_flush(root, iscsi->luns.host, &iscsi->luns.together, attach->force);
+	return kernel_scsi_flush(
+		root, iscsi->luns.host, &iscsi->luns.together, attach->force, diag);
 }
 
 /* After the response, a timeout, or the end of the session. Deferred: the connection may be running

@@ -515,24 +515,29 @@ static int flush(int root, const void *arg, void *out)
 {
 	const struct flushing *flushing = arg;
 
-	(void)out;
 	return -kernel_nvmf_flush(
-		root, flushing->several.ctrls, flushing->several.count, flushing->force);
+		root, flushing->several.ctrls, flushing->several.count, flushing->force, out);
 }
 
 int attach_nvme_flush(
 	int root, const struct nvmf_ctrl *ctrls, unsigned count, bool force, struct diag *diag)
 {
 	const struct flushing flushing = { { ctrls, count }, force };
+	struct diag why = { 0 };
 	struct child_call call = { .fn = flush,
 		.arg = &flushing,
+		.out = &why,
+		.out_len = sizeof(why),
 		.until = loop_clock() + USERS_MS * MSEC,
 		.grace_ms = DELETE_MS };
 	int err = child_call_run(&call, &root, 1);
 
-	return err && !force ? diag_set(diag, DIAG_BUSY, -err, "remove the multipath device: %s",
-				       diag_errno_text(-err))
-			     : 0;
+	if (!err || force)
+		return 0;
+	if (!why.err)
+		diag_sys(&why, -err, "remove multipath devices");
+	*diag = why;
+	return -diag->err;
 }
 
 static void nvme_users(const struct attach *attach, int root, struct attach_users *found)
@@ -541,6 +546,17 @@ static void nvme_users(const struct attach *attach, int root, struct attach_user
 		(const struct attach_nvme *)(const void *)attach; /* the first member */
 
 	kernel_nvmf_users(root, &nvme->ctrl, 1, found->text, sizeof(found->text), &found->enough);
+}
+
+/* With force, attach_nvme_flush() has done it, within a limit. */
+static int nvme_flush(const struct attach *attach, int root, struct diag *diag)
+{
+	const struct attach_nvme *nvme =
+		(const struct attach_nvme *)(const void *)attach; /* the first member */
+
+	if (attach->force || !kernel_nvmf_same(root, &nvme->ctrl))
+		return 0;
+	return kernel_nvmf_flush(root, &nvme->ctrl, 1, false, diag);
 }
 
 static int delete_ctrl(int root, const void *ctrl, void *out)
@@ -639,6 +655,7 @@ const struct attach_proto attach_nvme_row = {
 	.poll = nvme_poll,
 	.set_timeout_error = nvme_timeout_error,
 	.users = nvme_users,
+	.flush = nvme_flush,
 	.undo = nvme_undo,
 	.stop = nvme_stop,
 };

@@ -464,12 +464,12 @@ static void srp_users(const struct attach *attach, int root, struct attach_users
 		root, number_of(srp), &srp->luns.together, found->text, sizeof(found->text));
 }
 
-static int srp_flush(const struct attach *attach, int root)
+static int srp_flush(const struct attach *attach, int root, struct diag *diag)
 {
 	const struct attach_srp *srp =
 		(const struct attach_srp *)(const void *)attach; /* the first member */
 
-	return kernel_scsi_flush(root, number_of(srp), &srp->luns.together, attach->force);
+	return kernel_scsi_flush(root, number_of(srp), &srp->luns.together, attach->force, diag);
 }
 
 static int set_removal_error(struct attach *attach, int err)

@@ -3,15 +3,13 @@
  * uses the map counts, not the map. */
 #include "holders.h"
 #include "kernel_multipath.h"
-#include "kernel_sys.h"
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define FLUSH_TRIES    20
-#define FLUSH_PAUSE_NS 100000000
+#define BUSY_PAUSES   20
+#define BUSY_PAUSE_NS 50000000
 
 struct ending {
 	int root;
@@ -43,21 +41,14 @@ static bool find_map(const struct ending *ending, const char *node, struct multi
 
 static void look_through(const struct ending *ending, struct disk_users *disk)
 {
-	unsigned dev_major, dev_minor;
 	struct multipath_map map;
-	char text[32];
 
 	disk->map[0] = 0;
 	snprintf(disk->name, sizeof(disk->name), "%s", disk->node);
-	if (!find_map(ending, disk->node, &map) ||
-		kernel_sys_read(ending->root, text, sizeof(text), "sys/class/block/%s/dev",
-			map.node) <= 0 ||
-		sscanf(text, "%u:%u", &dev_major, &dev_minor) != 2)
+	if (!find_map(ending, disk->node, &map))
 		return;
-	disk->path_major = disk->major;
-	disk->path_minor = disk->minor;
-	disk->major = dev_major;
-	disk->minor = dev_minor;
+	disk->map_major = map.major;
+	disk->map_minor = map.minor;
 	memcpy(disk->map, map.node, sizeof(disk->map));
 	memcpy(disk->name, map.name, sizeof(disk->name));
 }
@@ -114,28 +105,28 @@ void kernel_disk_users_text(
 		bool again = false;
 
 		for (unsigned j = 0; j < i; j++)
-			again |= disks[j].owner == owner && !strcmp(disks[j].name, disks[i].name);
+			again |= disks[j].owner == owner && !strcmp(disks[j].name, disks[i].name) &&
+				 !strcmp(disks[j].text, disks[i].text);
 		if (disks[i].owner == owner && disks[i].text[0] && !again)
 			at += (size_t)snprintf(text + at, len - at, "%s%s: %s", at ? "; " : "",
 				disks[i].name, disks[i].text);
 	}
 }
 
-/* A map's paths are closed a moment after it was removed, and udev looks at what was closed. */
-static int remove_map(int root, const struct multipath_map *map)
+static int remove_unused(int root, const struct multipath_map *map)
 {
-	const struct timespec pause = { .tv_nsec = FLUSH_PAUSE_NS };
+	const struct timespec pause = { .tv_nsec = BUSY_PAUSE_NS };
 	int err = kernel_multipath_remove(root, map);
 
-	for (unsigned tries = 1; err == -EBUSY && tries < FLUSH_TRIES; tries++) {
+	for (unsigned i = 0; err == -EBUSY && i < BUSY_PAUSES; i++) {
 		nanosleep(&pause, NULL);
 		err = kernel_multipath_remove(root, map);
 	}
 	return err;
 }
 
-int kernel_disk_flush(
-	int root, const struct disk_users *disks, unsigned count, const char *node, bool force)
+int kernel_disk_flush(int root, const struct disk_users *disks, unsigned count, const char *node,
+	bool force, struct diag *diag)
 {
 	const struct ending ending = { .root = root, .disks = disks, .count = count };
 	struct multipath_map map;
@@ -143,8 +134,14 @@ int kernel_disk_flush(
 
 	if (!find_map(&ending, node, &map))
 		return 0;
-	if (force)
+	if (force) {
 		kernel_multipath_fail_queued(root, &map);
-	err = remove_map(root, &map);
-	return force ? 0 : err;
+		kernel_multipath_remove(root, &map);
+		return 0;
+	}
+	err = remove_unused(root, &map);
+	if (err != -EBUSY)
+		return err ? diag_sys(diag, -err, "remove multipath device %s", map.name) : 0;
+	diag_set(diag, DIAG_BUSY, EBUSY, "multipath device %s is in use", map.name);
+	return diag_hint(diag, "list its users with: rdmastor status");
 }

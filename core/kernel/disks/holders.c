@@ -31,8 +31,7 @@ struct search {
 	struct device *device; /* the disk and its partitions; with `writers` also devices above */
 	unsigned count, at;    /* at: the one whose partitions and holders are being searched */
 	bool writers;          /* ignore read-only mounts */
-	bool part_maps;        /* of a multipath map: ignore those of its partitions */
-	bool path_of_map;      /* ignore multipathd */
+	bool map;              /* a multipath map: ignore those of its partitions, and multipathd */
 	int pid;               /* the process whose descriptors are being searched */
 	void (*descriptor)(const char *name, void *arg);
 	char lock[64]; /* the file as named in lock lists */
@@ -164,7 +163,7 @@ static void add_partitions(struct search *search)
 
 	snprintf(path, sizeof(path), "sys/dev/block/%u:%u", disk->major, disk->minor);
 	kernel_sys_list(search->root, path, partition, search);
-	if (search->part_maps)
+	if (search->map)
 		each_holder(search, partition_map);
 }
 
@@ -285,7 +284,7 @@ static void holder(const char *name, void *arg)
 	struct search *search = arg;
 	char label[128];
 
-	if (search->part_maps && kernel_multipath_partition(search->root, name))
+	if (search->map && kernel_multipath_partition(search->root, name))
 		return;
 	if (kernel_sys_read(
 		    search->root, label, sizeof(label), "sys/class/block/%.64s/dm/name", name) <= 0)
@@ -387,6 +386,8 @@ static void found_process(struct search *search)
 
 	if (kernel_sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) <= 0)
 		snprintf(comm, sizeof(comm), "a program");
+	if (search->map && !strcmp(comm, "multipathd"))
+		return;
 	snprintf(text, sizeof(text), "%s (pid %d)", comm, search->pid);
 	found(search, "%s", text);
 }
@@ -420,15 +421,6 @@ static void search_space(struct search *first, const char *pid, bool known)
 		*more = st.st_ino;
 }
 
-/* It has all paths open. */
-static bool is_multipathd(const struct search *search)
-{
-	char comm[32];
-
-	return kernel_sys_read(search->root, comm, sizeof(comm), "proc/%d/comm", search->pid) > 0 &&
-	       !strcmp(comm, "multipathd");
-}
-
 /* Only examine files in /dev: accessing another file may wait for its server. */
 static void opened(const char *name, void *arg)
 {
@@ -445,7 +437,7 @@ static void opened(const char *name, void *arg)
 		return;
 	for (struct search *search = arg; search; search = search->next) {
 		search->pid = first->pid;
-		if (is_ours(search, path) && !(search->path_of_map && is_multipathd(search)))
+		if (is_ours(search, path))
 			found_process(search);
 	}
 }
@@ -544,49 +536,48 @@ int kernel_openers_of(int root, unsigned dev_major, unsigned dev_minor, char *te
 	return err == -ENOENT ? err : 0;
 }
 
+/* Search for openers of the disk and of the map. */
+static void begin_both(struct search *search, const struct disk_users *disk)
+{
+	int err = begin(search, disk->major, disk->minor);
+
+	if (err != -ENOMEM && disk->map[0]) {
+		search->at = search->count;
+		err = begin(search, disk->map_major, disk->map_minor);
+	}
+	if (err == -ENOMEM)
+		no_memory(search);
+}
+
 void kernel_holders_or_openers(int root, struct disk_users *disks, unsigned count)
 {
-	struct search *list = calloc(2 * count + 1, sizeof(*list)), *first = NULL;
+	struct search *list = calloc(count + 1, sizeof(*list)), *first = NULL;
 
 	for (unsigned i = 0; i < count; i++) {
 		struct disk_users *disk = &disks[i];
 		struct search search = { .root = root,
-			.part_maps = disk->map[0],
+			.map = disk->map[0],
 			.text = disk->text,
 			.len = sizeof(disk->text) };
 
-		holders_of(&search, disk->major, disk->minor);
+		holders_of(&search, disk->map[0] ? disk->map_major : disk->major,
+			disk->map[0] ? disk->map_minor : disk->minor);
+		if (!list && !disk->text[0])
+			no_memory(&search);
 		if (disk->text[0])
 			continue;
-		if (!list) {
-			kernel_openers_of(
-				root, disk->major, disk->minor, disk->text, sizeof(disk->text));
-			continue;
-		}
 		list[i] = (struct search){ .root = root,
-			.part_maps = disk->map[0],
+			.map = disk->map[0],
 			.text = disk->text,
 			.len = sizeof(disk->text),
 			.next = first };
-		if (begin(&list[i], disk->major, disk->minor) == -ENOMEM)
-			no_memory(&list[i]);
+		begin_both(&list[i], disk);
 		if (list[i].count)
 			first = &list[i];
-		if (!disk->map[0])
-			continue;
-		list[count + i] = (struct search){ .root = root,
-			.path_of_map = true,
-			.text = disk->text,
-			.len = sizeof(disk->text),
-			.next = first };
-		if (begin(&list[count + i], disk->path_major, disk->path_minor) == -ENOMEM)
-			no_memory(&list[count + i]);
-		if (list[count + i].count)
-			first = &list[count + i];
 	}
 	if (first)
 		find_openers(first);
-	for (unsigned i = 0; list && i < 2 * count; i++)
+	for (unsigned i = 0; list && i < count; i++)
 		free(list[i].device);
 	free(list);
 }

@@ -204,13 +204,17 @@ out:
 	free(lost.users);
 }
 
-int kernel_nvmf_flush(int root, const struct nvmf_ctrl *ctrls, unsigned count, bool force)
+int kernel_nvmf_flush(
+	int root, const struct nvmf_ctrl *ctrls, unsigned count, bool force, struct diag *diag)
 {
 	struct lost_disks lost = { 0 };
 	int err = find_lost(root, ctrls, count, &lost);
 
+	if (err)
+		diag_sys(diag, -err, "disks");
 	for (unsigned i = 0; i < lost.count && !err; i++)
-		err = kernel_disk_flush(root, lost.users, lost.count, lost.disk[i].name, force);
+		err = kernel_disk_flush(
+			root, lost.users, lost.count, lost.disk[i].name, force, diag);
 	free(lost.disk);
 	free(lost.users);
 	return err;

@@ -246,15 +246,16 @@ void kernel_scsi_users(
 	free(disks.list);
 }
 
-int kernel_scsi_flush(int root, unsigned host, const struct scsi_hosts *together, bool force)
+int kernel_scsi_flush(
+	int root, unsigned host, const struct scsi_hosts *together, bool force, struct diag *diag)
 {
 	struct host_disks disks = disks_of(root, host, together);
-	int err = disks.failed ? -ENOMEM : 0;
+	int err = disks.failed ? diag_sys(diag, ENOMEM, "disks of host%u", host) : 0;
 
 	for (unsigned i = 0; i < disks.count && !err; i++)
 		if (disks.list[i].owner == host)
 			err = kernel_disk_flush(
-				root, disks.list, disks.count, disks.list[i].node, force);
+				root, disks.list, disks.count, disks.list[i].node, force, diag);
 	free(disks.list);
 	return err;
 }

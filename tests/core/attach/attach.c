@@ -802,6 +802,48 @@ Test(attach, detach_of_what_is_used)
 	cr_assert_eq(fake[1].undos, 1);
 }
 
+/* In a child. */
+static int fake_flush(const struct attach *attach, int root, struct diag *diag)
+{
+	(void)attach;
+	return faccessat(root, "map", F_OK, 0)
+		       ? 0
+		       : diag_set(diag, DIAG_BUSY, EBUSY, "multipath device mpatha is in use");
+}
+
+static void unmap(struct loop_timer *timer)
+{
+	(void)timer;
+	unlinkat(tree.root, "map", 0);
+}
+
+/* A user of its multipath device that can't be listed: the first error stays, with a hint. */
+Test(attach, what_failed_stays_with_its_multipath_device)
+{
+	struct loop_timer timer = { .fire = unmap };
+	struct fake fake;
+
+	with_users();
+	row.flush = fake_flush;
+	tree_file(&tree, "map", "");
+	fake = fake_new(20);
+	fake.disk_ms = NEVER;
+	run(&fake, 1);
+	diag_says(&fake.attach.why, DIAG_TIMEOUT, NULL, "fake0");
+	text_says(fake.attach.why.hint, "fake0 stays_connected mpatha in_use");
+	text_says(fake.attach.users, "mpatha");
+	cr_assert_eq(fake.undos, 0);
+	cr_assert_geq(ms_of(fake.over_at), 2000);
+	began = loop_clock();
+	fake = fake_new(20);
+	fake.disk_ms = NEVER;
+	loop_timer_set(loop, &timer, began + 200 * MSEC);
+	run(&fake, 1);
+	cr_assert_eq(fake.undos, 1, "it is not in use any more");
+	cr_assert_str_eq(fake.attach.why.hint, "");
+	cr_assert_str_eq(fake.attach.users, "");
+}
+
 static int detach_with_a_search_that_hangs(struct fake *fake)
 {
 	with_users();

@@ -37,10 +37,13 @@ static void fake_stop(struct attach *attach)
 }
 
 /* In a child. */
-static int fake_flush(const struct attach *attach, int root)
+static int fake_flush(const struct attach *attach, int root, struct diag *diag)
 {
 	(void)root;
-	return strcmp(attach->what, "host0") ? 0 : flush_err;
+	if (!flush_err || strcmp(attach->what, "host0") != 0)
+		return 0;
+	return flush_err == -ENOMEM ? flush_err
+				    : diag_set(diag, DIAG_BUSY, -flush_err, "mpatha is in use");
 }
 
 static const struct attach_proto row = {
@@ -110,9 +113,13 @@ Test(detach, multipath_device_that_stays)
 {
 	flush_err = -EBUSY;
 	cr_assert_eq(detach(false, false), 0);
-	diag_says(&one[0].why, DIAG_BUSY, NULL, "multipath");
+	diag_says(&one[0].why, DIAG_BUSY, NULL, "mpatha in_use");
 	cr_assert_eq(undone, 1, "host2, as host1 is in use");
 	cr_assert_eq(detach(true, false), 0);
 	cr_assert_eq(one[0].why.err, 0);
+	cr_assert_str_eq(one[0].why.text, "");
 	cr_assert_eq(undone, 3);
+	flush_err = -ENOMEM;
+	cr_assert_eq(detach(false, false), 0);
+	diag_says(&one[0].why, DIAG_NO_MEMORY, NULL, "multipath");
 }

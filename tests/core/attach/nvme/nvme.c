@@ -622,6 +622,20 @@ Test(nvme, what_failed_is_taken_back)
 	cr_assert_str_eq(why->hint, "");
 }
 
+/* The file of the device mapper refuses to remove it. */
+Test(nvme, what_failed_stays_with_its_multipath_device)
+{
+	tree_dir(&tree, "sys/class/block/nvme1n1/holders/dm-0");
+	tree_dir(&tree, "sys/class/block/dm-0/slaves/nvme1n1");
+	tree_file(&tree, "sys/class/block/dm-0/dev", "253:0\n");
+	tree_file(&tree, "sys/class/block/dm-0/dm/name", "mpatha\n");
+	tree_file(&tree, "sys/class/block/dm-0/dm/uuid", "mpath-eui.1\n");
+	tree_file(&tree, "dev/mapper/control", "");
+	fails_after_dial();
+	content("sys/class/nvme/nvme3/delete_controller", "\n");
+	text_says(why->hint, "nvme3 mpatha");
+}
+
 Test(nvme, what_failed_stays_if_it_is_in_use)
 {
 	tree_file(&tree, "proc/self/mountinfo", "25 1 259:1 / /mnt rw - ext4 /dev/nvme1n1 rw\n");

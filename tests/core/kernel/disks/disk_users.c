@@ -15,22 +15,24 @@
 
 static struct tree tree;
 static struct disk_users disks[3];
-static char text[400], calls[200];
+static char text[400], calls[600];
 static int remove_err;
-static unsigned pauses, free_after; /* after that many pauses the map is no longer busy */
+static unsigned pauses, busy_pauses; /* so far; until the map is no longer open */
+static struct diag why;
 
-int __wrap_kernel_multipath_remove(int, const struct multipath_map *);
-int __wrap_kernel_multipath_fail_queued(int, const struct multipath_map *);
 int __wrap_nanosleep(const struct timespec *, struct timespec *);
 
-int __wrap_nanosleep(const struct timespec *time, struct timespec *rest)
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
-	(void)time, (void)rest;
-	calls[0] = 0;
-	if (++pauses == free_after)
+	(void)left;
+	cr_assert_eq(time->tv_sec, 0);
+	if (++pauses == busy_pauses)
 		remove_err = 0;
 	return 0;
 }
+
+int __wrap_kernel_multipath_remove(int, const struct multipath_map *);
+int __wrap_kernel_multipath_fail_queued(int, const struct multipath_map *);
 
 int __wrap_kernel_multipath_remove(int root, const struct multipath_map *map)
 {
@@ -60,7 +62,8 @@ static void begin(void)
 	disks[2] = (struct disk_users){ .node = "sdc", .owner = 7, .major = 8, .minor = 32 };
 	calls[0] = 0;
 	remove_err = 0;
-	pauses = free_after = 0;
+	pauses = busy_pauses = 0;
+	why = (struct diag){ 0 };
 }
 
 static void end(void)
@@ -99,18 +102,6 @@ Test(disk_users, of_a_map)
 	cr_assert_str_eq(users(6, 3), "mpatha: mounted on /mnt", "on its partition");
 }
 
-Test(disk_users, openers_of_a_path_but_multipathd)
-{
-	tree_file(&tree, "proc/7/comm", "multipathd\n");
-	tree_link(&tree, "proc/7/fd/3", "/dev/sda");
-	tree_link(&tree, "proc/7/fd/4", "/dev/sdb");
-	cr_assert_str_eq(users(6, 3), "");
-	begin();
-	tree_file(&tree, "proc/8/comm", "dd\n");
-	tree_link(&tree, "proc/8/fd/3", "/dev/sda");
-	cr_assert_str_eq(users(6, 3), "mpatha: dd (pid 8)");
-}
-
 Test(disk_users, of_a_map_with_another_path)
 {
 	text_says(users(6, 1), "sda: dm-0_(mpatha)");
@@ -126,21 +117,76 @@ Test(disk_users, map_stays_with_one_of_its_hosts)
 	cr_assert_str_eq(users(6, 3), "sda: dm-0 (mpatha)");
 }
 
+static void opened(unsigned pid, const char *comm, const char *path)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "proc/%u/comm", pid);
+	tree_file(&tree, name, comm);
+	snprintf(name, sizeof(name), "proc/%u/fd/3", pid);
+	tree_link(&tree, name, path);
+}
+
+/* multipathd has all of them open. */
+Test(disk_users, openers_of_a_path)
+{
+	opened(7, "multipathd\n", "/dev/sda");
+	opened(8, "multipathd\n", "/dev/sdb");
+	cr_assert_str_eq(users(6, 3), "");
+	opened(9, "dd\n", "/dev/sdb");
+	cr_assert_str_eq(users(7, 3), "mpatha: dd (pid 9)");
+	cr_assert_str_eq(users(6, 3), "sda: dm-0 (mpatha)", "the map stays");
+	opened(10, "fio\n", "/dev/dm-1");
+	cr_assert_str_eq(users(6, 3), "mpatha: fio (pid 10)", "and those of its partition");
+}
+
+/* Both paths are of one owner; only the second one is open. */
+Test(disk_users, openers_of_another_path_of_the_owner)
+{
+	disks[0].owner = 7;
+	opened(9, "dd\n", "/dev/sdb");
+	cr_assert_str_eq(users(7, 3), "mpatha: dd (pid 9)");
+}
+
+static int flush(unsigned count, const char *node, bool force)
+{
+	calls[0] = 0;
+	return kernel_disk_flush(tree.root, disks, count, node, force, &why);
+}
+
 Test(disk_users, flush)
 {
-	cr_assert_eq(kernel_disk_flush(tree.root, disks, 3, "sdc", false), 0);
-	cr_assert_eq(kernel_disk_flush(tree.root, disks, 1, "sda", false), 0);
-	cr_assert_str_eq(calls, "", "no map, and one with another path");
-	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", false), 0);
+	cr_assert_eq(flush(3, "sdc", false), 0);
+	cr_assert_str_eq(calls, "", "no map");
+	cr_assert_eq(flush(1, "sda", false), 0);
+	cr_assert_str_eq(calls, "", "one with another path");
+	cr_assert_eq(flush(2, "sda", false), 0);
 	cr_assert_str_eq(calls, "remove mpatha");
-	calls[0] = 0;
+	remove_err = -ENODEV;
+	cr_assert_eq(flush(2, "sda", false), -ENODEV);
+	text_says(why.text, "multipath mpatha");
+	cr_assert_eq(pauses, 0);
+}
+
+/* By udev for a moment, or as another process is removing a map of its partitions. */
+Test(disk_users, flush_of_what_is_in_use)
+{
 	remove_err = -EBUSY;
-	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", false), -EBUSY);
-	cr_assert_gt(pauses, 5);
-	free_after = pauses + 3;
-	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", false), 0);
-	cr_assert_eq(pauses, free_after);
-	calls[0] = 0;
-	cr_assert_eq(kernel_disk_flush(tree.root, disks, 2, "sda", true), 0);
+	busy_pauses = 2;
+	cr_assert_eq(flush(2, "sda", false), 0, "%s", why.text);
+	cr_assert_str_eq(calls, "remove mpatharemove mpatharemove mpatha");
+	remove_err = -EBUSY;
+	busy_pauses = 0;
+	cr_assert_eq(flush(2, "sda", true), 0);
 	cr_assert_str_eq(calls, "fail mpatha remove mpatha");
+	cr_assert_eq(pauses, 2, "none with force");
+}
+
+Test(disk_users, flush_of_what_stays_in_use)
+{
+	remove_err = -EBUSY;
+	cr_assert_eq(flush(2, "sda", false), -EBUSY);
+	diag_says(&why, DIAG_BUSY, NULL, "multipath mpatha in_use");
+	text_says(why.hint, "rdmastor_status");
+	cr_assert_eq(pauses, 20, "a second");
 }
