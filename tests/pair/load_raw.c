@@ -93,6 +93,7 @@ Test(load_raw, several_queue_pairs, .init = begin, .fini = load_side_end)
 			cr_assert_gt(result.seconds, 0);
 		}
 	/* all that is in flight must fit into the memory that the server has for an address */
+	iterations = 40; /* more than are in flight */
 	cr_assert_eq(rows(LOAD_OP_SEND, true, 1 << 20, 128, 4, &result), 0, "%s", why.text);
 	cr_assert_eq(result.depth, 32);
 	cr_assert_eq(rows(LOAD_OP_SEND, true, 1 << 20, 128, 64, &result), 0, "%s", why.text);
