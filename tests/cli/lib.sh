@@ -208,6 +208,24 @@ under_load() {
 		jq -e --argjson pid "$1" '.serving[] | select(.pid == $pid) | .reads + .writes > 0' >/dev/null
 }
 
+# two_hosts: restart the test in a network namespace of its own, with another one for `other COMMAND…`, of process $peer
+two_hosts() {
+	[ -n "${INSIDE:-}" ] || {
+		unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
+		INSIDE=1 exec unshare -mn "$HERE/$(basename "$0")"
+	}
+	ip link set lo up
+	unshare -n sleep 3600 &
+	peer=$!
+	cleanup_fn kill $peer
+	wait_until other true
+	wait_until apart
+}
+# wire HERE THERE: join the two by a pair of interfaces
+wire() { ip link add "$1" type veth peer name "$2" netns "$peer" || { echo "needs veth"; exit 77; }; }
+other() { nsenter -n -t "$peer" "$@"; }
+apart() { [ "$(readlink "/proc/$peer/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
+
 # --- foreign NBD clients and servers
 
 sh_nbd() { nbdsh --base-allocation -u "$URI" "$@"; }

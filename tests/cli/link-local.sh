@@ -1,23 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# shellcheck disable=SC2154 # $peer is set by two_hosts
 # Link-local addresses between two network namespaces whose interfaces have different numbers: the server reports addresses
 # without its own scope, and the client adds the interface through which it asked.
 . "$(dirname "$0")/lib.sh"
 requires unshare ip jq python3
-[ -n "${INSIDE:-}" ] || {
-	unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
-	INSIDE=1 exec unshare -mn "$HERE/$(basename "$0")"
-}
-ip link set lo up
-unshare -n sleep 600 &
-peer=$!
-cleanup_fn kill $peer
-other() { nsenter -n -t $peer "$@"; }
-wait_until other true
-apart() { [ "$(readlink /proc/$peer/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
-wait_until apart
+two_hosts
 ip link add unused type veth || { echo "needs veth"; exit 77; } # for other numbers
-ip link add here type veth peer name there netns $peer
+wire here there
 other ip link set lo up
 other ip addr add fe80::a/64 dev there nodad
 other ip link set there up

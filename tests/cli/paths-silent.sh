@@ -1,24 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
+# shellcheck disable=SC2154 # $peer is set by two_hosts
 # Two ways to a file, through two network interfaces: one swallows all packets, so no connection is reset. The other is used, nothing
 # is lost, and the first again once it works. Time limits of requests are too long to be the reason. NBD has one way only: nothing
 # tells whether two servers have the same disk.
 . "$(dirname "$0")/lib.sh"
 requires unshare ip jq
-[ -n "${INSIDE:-}" ] || {
-	unshare -mn true 2>/dev/null || { echo "needs root with namespaces"; exit 77; }
-	INSIDE=1 exec unshare -mn "$HERE/$(basename "$0")"
-}
-ip link set lo up
-unshare -n sleep 3600 &
-peer=$!
-cleanup_fn kill $peer
-other() { nsenter -n -t $peer "$@"; }
-wait_until other true
-apart() { [ "$(readlink /proc/$peer/ns/net)" != "$(readlink /proc/self/ns/net)" ]; }
-wait_until apart
+two_hosts
 for n in 1 2; do
-	ip link add here$n type veth peer name there$n netns $peer || { echo "needs veth"; exit 77; }
+	wire here$n there$n
 	ip addr add 10.0.$n.2/24 dev here$n
 	ip link set here$n up
 	other ip addr add 10.0.$n.1/24 dev there$n

@@ -33,7 +33,7 @@ struct iscsi_fence {
 	struct fence_sess sess[BDEV_SESSION_LANES];
 };
 
-static void step_over(struct iscsi_fence *fence, int err)
+static void end_login(struct iscsi_fence *fence, int err)
 {
 	if (!fence->err)
 		fence->err = err;
@@ -48,7 +48,7 @@ static void up(struct scsi_sess *base)
 	bool same_group = !result->redirects && result->agreed.tpgt == fence->disk->bdev.session.id;
 
 	/* A target that accepts a second connection ignores the TSIH, or what was agreed on. */
-	step_over(fence, fence->reinstating && same_group ? 0 : -EOPNOTSUPP);
+	end_login(fence, fence->reinstating && same_group ? 0 : -EOPNOTSUPP);
 }
 
 static void down(struct scsi_sess *base)
@@ -59,9 +59,9 @@ static void down(struct scsi_sess *base)
 	loop_trace(base->loop, "%s of a lost session: %s",
 		fence->reinstating ? "reinstatement" : "second connection", base->why.text);
 	if (fence->reinstating)
-		step_over(fence, base->why.err ? -base->why.err : -ENOTCONN);
+		end_login(fence, base->why.err ? -base->why.err : -ENOTCONN);
 	else
-		step_over(fence, result->status == ISCSI_TOO_MANY && !result->redirects ? 0
+		end_login(fence, result->status == ISCSI_TOO_MANY && !result->redirects ? 0
 				 : result->status == ISCSI_NO_SESSION                   ? -ENOENT
 								      : -EOPNOTSUPP);
 }
@@ -127,9 +127,9 @@ static void next_step(struct loop_work *work)
 	of->done(of, err);
 }
 
-static void limit_over(struct loop_timer *timer)
+static void timed_out(struct loop_timer *timer)
 {
-	step_over(container_of(timer, struct iscsi_fence, limit), -ETIMEDOUT);
+	end_login(container_of(timer, struct iscsi_fence, limit), -ETIMEDOUT);
 }
 
 /* Only lanes write. Return the error of one that can't be fenced. */
@@ -171,7 +171,7 @@ int iscsi_fence_start(struct iscsi_fence **at, struct scsi_disk *disk, struct bd
 		.disk = disk,
 		.of = of,
 		.port = lost->random,
-		.limit.fire = limit_over,
+		.limit.fire = timed_out,
 		.work.run = next_step };
 	*at = fence;
 	err = add_lanes(fence, lost);
