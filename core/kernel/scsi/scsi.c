@@ -4,6 +4,7 @@
 #include "disks/holders.h"
 #include "disks/node.h"
 #include "grow.h"
+#include "kernel_multipath.h"
 #include "kernel_sys.h"
 #include "modules/modules.h"
 #include <errno.h>
@@ -218,17 +219,27 @@ static void add_disks(int root, unsigned host, struct host_disks *disks)
 	free(luns);
 }
 
+static bool has_map(int root, const struct host_disks *disks)
+{
+	struct multipath_map map;
+	bool has = false;
+
+	for (unsigned i = 0; i < disks->count; i++)
+		has |= kernel_multipath_of(root, disks->list[i].node, &map);
+	return has;
+}
+
+/* Only a map joins the disks of several hosts. */
 static struct host_disks disks_of(int root, unsigned host, const struct scsi_hosts *together)
 {
 	struct host_disks disks = { 0 };
-	bool listed = false;
+	unsigned others;
 
-	for (unsigned i = 0; i < together->count; i++) {
-		add_disks(root, together->host[i], &disks);
-		listed |= together->host[i] == host;
-	}
-	if (!listed)
-		add_disks(root, host, &disks);
+	add_disks(root, host, &disks);
+	others = has_map(root, &disks) ? together->count : 0;
+	for (unsigned i = 0; i < others; i++)
+		if (together->host[i] != host)
+			add_disks(root, together->host[i], &disks);
 	return disks;
 }
 

@@ -3,6 +3,7 @@
  * reported. */
 #include "kernel_scsi.h"
 #include "loop.h"
+#include "multipath_tree.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -166,4 +167,24 @@ Test(scsi, more_units_than_are_looked_at)
 	kernel_scsi_users(tree.root, 6, &alone, text, sizeof(text));
 	cr_assert_str_not_empty(text, "what is not known is not free");
 	cr_assert(kernel_scsi_has_root(tree.root, 6));
+}
+
+/* With many hosts each would search for the users of all disks. */
+Test(scsi, users_of_other_hosts_matter_only_with_a_map)
+{
+	const unsigned both[] = { 6, 7 };
+	const struct scsi_hosts hosts = { .host = both, .count = 2 };
+	char name[80], text[200];
+
+	disk("6:0:0:1", "sda", "8:0\n");
+	multipath_tree_disk(&tree, "sda", "8:0");
+	for (unsigned i = 0; i <= 4096; i++) {
+		snprintf(name, sizeof(name), "sys/class/scsi_device/7:0:0:%u", i);
+		tree_dir(&tree, name);
+	}
+	kernel_scsi_users(tree.root, 6, &hosts, text, sizeof(text));
+	cr_assert_str_empty(text);
+	multipath_tree_map(&tree, "dm-0", "253:0", "mpatha", "mpath-36001405abc", "sda");
+	kernel_scsi_users(tree.root, 6, &hosts, text, sizeof(text));
+	cr_assert_str_not_empty(text, "what is not known is not free");
 }
