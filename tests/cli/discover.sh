@@ -17,7 +17,7 @@ d="$RDMASTOR discover"
 	error 2 usage '' "'srp:' nbd" $d srp://5
 	error 2 usage nbd:// host $d nbd://
 	error 1 - '^rdmastor discover: no-such-host.invalid: ' no-such-host $d no-such-host.invalid
-	same 'one reason, reported once' "$(wc -l <error.err)" 1
+	same 'one reason, reported once' "$(grep -cv '^hint: ' error.err)" 1
 	error 2 usage '' "'-p' iscsiadm.*HOST" $d -p 10.0.0.1
 	error 2 usage '' "'-L' qemu-nbd.*HOST" $d -L
 	unshare -rn true 2>/dev/null || { echo 'needs network namespaces of its own for the rest'; exit 77; }
