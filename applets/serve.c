@@ -52,6 +52,8 @@ static const struct opt rows[] = {
 	{ "allow-initiator", 0, OPT_LIST, AT(front.allow_initiator), "NAME",
 		"iSCSI initiator, or SRP initiator port, allowed to log in; default any; "
 		"repeatable" },
+	{ "allow", 0, OPT_LIST, AT(front.allow), "ADDRESS[/BITS]",
+		"address or network allowed to connect; default any; repeatable" },
 	{ "user", 0, OPT_TEXT, AT(front.user[0]), "NAME",
 		"CHAP user name that iSCSI initiators must have" },
 	{ "secret-file", 0, OPT_TEXT, AT(secret_file[0]), "FILE",
@@ -169,6 +171,7 @@ static int split(
 	bool alone = opts->nvmf + opts->iscsi + opts->srp == 1;
 	int err = read_groups(call, alone && opts->nvmf, &tagged);
 
+	front->allow = opts->front.allow;
 	if (!err)
 		err = pick(call, "rdma", &tagged.rdma, part, alone, &front->rdma);
 	if (!err)
@@ -225,8 +228,8 @@ static int serve_main(struct call *call)
 {
 	const struct serve_options *opts = call->opts;
 	struct serve_front_options nvmf = { .nqn = opts->front.nqn,
-		.allow_host = opts->front.allow_host },
-				   iscsi = { 0 }, srp = { 0 };
+		.allow_host = opts->front.allow_host };
+	struct serve_front_options iscsi = { 0 }, srp = { 0 };
 	char secret[2][258] = { 0 };
 	const struct front_config fronts[] = {
 		{ &front_nvme, opts->nvmf, &nvmf },

@@ -6,7 +6,6 @@
 
 #define NBD_EXPORTS 16
 #define NBD_LISTENS 8
-#define NBD_ALLOWS  32
 
 struct nbd_export {
 	const char *name; /* the first export is also the default export "" */
@@ -15,24 +14,16 @@ struct nbd_export {
 	bool ro;
 };
 
-struct nbd_allow { /* a network or address that may connect over TCP */
-	struct addr net;
-	uint8_t prefix; /* bits */
-};
-/* Parse "10.0.0.0/8" or "fd00::1". */
-int nbd_allow_parse(struct nbd_allow *, const char *text, struct diag *);
-
 /* Strings, bdevs and loops must outlive the server. */
 struct nbd_options {
 	struct nbd_export export[NBD_EXPORTS];
 	unsigned exports;
 	struct addr listen[NBD_LISTENS];
 	unsigned listens;
-	struct nbd_allow allow[NBD_ALLOWS];
-	unsigned allows;       /* 0: no restriction */
-	unsigned mode;         /* of a unix socket; 0: 0600 */
-	unsigned clients;      /* limit of connections; 0: 64 */
-	uint32_t handshake_ms; /* timeout of the handshake; 0: 10 s */
+	struct target_allows allows; /* over TCP */
+	unsigned mode;               /* of a unix socket; 0: 0600 */
+	unsigned clients;            /* limit of connections; 0: 64 */
+	uint32_t handshake_ms;       /* timeout of the handshake; 0: 10 s */
 	/* Bytes of a data buffer (0: 256 KiB); requests in flight of one client (0: 32). The
 	 * clients of a worker share 4/3 as many buffers. */
 	uint32_t buffer, slots;
@@ -62,7 +53,7 @@ struct nbd_adopted {
 	void (*closed)(struct nbd_adopted *, bool goodbye);
 };
 /* Serve a connected, non-blocking socket without a handshake, with simple replies (the kernel's nbd
- * driver). `allow` does not apply, nor `clients` if the server does not listen. The descriptor is
+ * driver). `allows` does not apply, nor `clients` if the server does not listen. The descriptor is
  * consumed, also on failure. */
 int nbd_server_adopt(struct nbd_server *, unsigned export, int fd, const char *peer,
 	struct nbd_adopted *, struct diag *);

@@ -9,6 +9,7 @@
 #define TARGET_DISKS   32
 #define TARGET_LISTENS 16
 #define TARGET_HOSTS   32
+#define TARGET_ALLOWS  32
 
 struct target;
 
@@ -22,6 +23,19 @@ struct target_disk_options {
 	bool ro;
 };
 
+/* Addresses and networks that may connect; count 0: any. */
+struct target_allows {
+	struct target_allow {
+		struct addr net; /* IPv4 or IPv6 */
+		uint8_t prefix;  /* bits */
+	} item[TARGET_ALLOWS];
+	unsigned count;
+};
+/* Add "10.0.0.0/8" or "fd00::1", an InfiniBand GID as an IPv6 address. -EINVAL: malformed; -E2BIG:
+ * too many. */
+int target_allows_add(struct target_allows *, const char *text, struct diag *);
+bool target_allows_peer(const struct target_allows *, const struct addr *); /* unix: true */
+
 /* Strings, bdevs and loops must outlive the target. Numbers: 0 is the protocol's default. */
 struct target_options {
 	struct target_disk_options disk[TARGET_DISKS];
@@ -31,7 +45,8 @@ struct target_options {
 	/* allowed hosts: host NQN, iSCSI initiator name, or 32 hexadecimal digits of an SRP
 	 * initiator port */
 	const char *host[TARGET_HOSTS];
-	unsigned hosts; /* 0: no restriction */
+	unsigned hosts;              /* 0: no restriction */
+	struct target_allows allows; /* not for unix sockets */
 	/* CHAP: [0] of hosts, [1] of the target for mutual CHAP; NULL: none. user[1] NULL: the name
 	 * of the target */
 	const char *user[2], *secret[2];

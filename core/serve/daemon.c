@@ -42,6 +42,15 @@ void daemon_warn_open(struct daemon *d, const struct addr *addr, const char *opt
 	add_word(d->open_option, sizeof(d->open_option), option);
 }
 
+int daemon_read_allow(
+	const struct daemon *d, const struct opt_list *list, struct target_allows *allows)
+{
+	for (unsigned i = 0; i < list->count; i++)
+		if (target_allows_add(allows, list->item[i], d->call->diag))
+			return diag_ctx(d->call->diag, "--allow");
+	return 0;
+}
+
 int daemon_identify(struct daemon *d, unsigned i, const struct disk_identity **identity)
 {
 	if (!d->identity)

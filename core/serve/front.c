@@ -88,16 +88,17 @@ int net_read_listens(struct net_front *net, const char *rdma, const char *tcp, u
 {
 	const struct serve_front_options *options = net_options(net);
 	struct diag *diag = net->front.daemon->call->diag;
+	int err = daemon_read_allow(net->front.daemon, &options->allow, &net->opt.allows);
 
-	for (unsigned i = 0; i < options->rdma.count; i++)
+	for (unsigned i = 0; !err && i < options->rdma.count; i++)
 		if (add_listen(&net->opt, rdma, port, options->rdma.item[i], options->rdma.tag[i],
 			    0, diag))
 			return diag_ctx(diag, "--rdma %s", options->rdma.item[i]);
-	for (unsigned i = 0; i < options->tcp.count; i++)
+	for (unsigned i = 0; !err && i < options->tcp.count; i++)
 		if (add_listen(&net->opt, tcp, port, options->tcp.item[i], options->tcp.tag[i],
 			    TRANSPORT_TCP, diag))
 			return diag_ctx(diag, "--tcp %s", options->tcp.item[i]);
-	return 0;
+	return err;
 }
 
 /* --- start and stop */
@@ -163,7 +164,7 @@ int net_serve(struct net_front *net, target_serve *serve, const char *instead)
 
 void net_warn_open(const struct net_front *net, const char *option)
 {
-	for (unsigned i = 0; i < net->opt.listens; i++)
+	for (unsigned i = 0; i < net->opt.listens && !net->opt.allows.count; i++)
 		daemon_warn_open(net->front.daemon, &net->opt.listen[i].at, option);
 }
 

@@ -27,8 +27,8 @@ int net_read_disks(struct net_front *, const char *option, const struct opt_list
 	int (*valid)(const char *option, const char *name, struct diag *));
 int net_read_hosts(struct net_front *, const char *option, const struct opt_list *hosts,
 	int (*valid)(const char *option, const char *name, struct diag *));
-/* Parse --rdma and --tcp; the same address in both is one listener. rdma, tcp: names of the
- * protocol over each; port: the default. */
+/* Parse --allow, --rdma and --tcp; the same address in both is one listener. rdma, tcp: names of
+ * the protocol over each; port: the default. */
 int net_read_listens(struct net_front *, const char *rdma, const char *tcp, uint16_t port);
 
 /* For start(): set target_options.disk, with identities and names. */

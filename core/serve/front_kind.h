@@ -4,6 +4,7 @@
 #include "access.h"
 #include "daemon.h"
 #include "kernel_serving.h"
+#include "serve.h"
 
 #define DAEMON_FRONTS 8
 
@@ -90,6 +91,8 @@ int daemon_time_left(const struct daemon *, uint32_t *ms);
 /* Add the address, which any host can reach, to the one warning about open listeners; this option
  * limits access. No effect for a local address. */
 void daemon_warn_open(struct daemon *, const struct addr *, const char *option);
+/* Parse --allow. */
+int daemon_read_allow(const struct daemon *, const struct opt_list *, struct target_allows *);
 /* Get the identity of disk i, the same for all fronts. The daemon owns it. */
 int daemon_identify(struct daemon *, unsigned i, const struct disk_identity **);
 /* The `full` callback of servers. */

@@ -60,10 +60,8 @@ static int read_options(struct front *front)
 	if (options->name.count > call->rest)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--name %s: more names than disks",
 			options->name.item[call->rest]);
-	for (; nbd->allows < options->allow.count; nbd->allows++)
-		if (nbd_allow_parse(
-			    &nbd->allow[nbd->allows], options->allow.item[nbd->allows], call->diag))
-			return diag_ctx(call->diag, "--allow");
+	if (daemon_read_allow(front->daemon, &options->allow, &nbd->allows))
+		return -EINVAL;
 	nbd->clients = options->clients;
 	nbd->slots = options->slots;
 	nbd->buffer = (uint32_t)options->buffer;
@@ -114,7 +112,7 @@ static int start(struct front *front)
 	f->nbd.full = daemon_full;
 	f->nbd.user = front;
 	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
-	for (unsigned i = 0; !err && i < f->nbd.listens && !f->nbd.allows; i++)
+	for (unsigned i = 0; !err && i < f->nbd.listens && !f->nbd.allows.count; i++)
 		daemon_warn_open(d, &f->nbd.listen[i], "--allow");
 	return err;
 }
@@ -124,11 +122,11 @@ static void client_uri(
 	const struct nbd_front *f, unsigned listen, unsigned export, char uri[URI_MAX])
 {
 	const struct addr *addr = nbd_server_addr(f->server, listen);
-	bool local = f->nbd.allows;
+	bool local = f->nbd.allows.count;
 	struct net_portal at;
 
-	for (unsigned i = 0; i < f->nbd.allows; i++)
-		local &= addr_is_local(&f->nbd.allow[i].net);
+	for (unsigned i = 0; i < f->nbd.allows.count; i++)
+		local &= addr_is_local(&f->nbd.allows.item[i].net);
 	nbd_server_uri(f->server, listen, export, uri);
 	if (!addr_is_any(addr) || local)
 		return;

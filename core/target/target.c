@@ -5,6 +5,7 @@
 #include "frame.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* stores of data buffers with full size; more stores share that memory, but each has at least
  * STORE_BUFFERS */
@@ -321,10 +322,25 @@ static int start_workers(struct target *target, struct diag *diag)
 	return 0;
 }
 
+static bool refuses(struct target *target, const struct addr *peer)
+{
+	char text[ADDR_TEXT];
+
+	if (target_allows_peer(&target->opt.allows, peer))
+		return false;
+	target->admission->refused++;
+	loop_trace(target->loop, "%s: refused: not an allowed address", addr_text(peer, text));
+	return true;
+}
+
 static void incoming_stream(int fd, const struct addr *peer, void *user)
 {
 	const struct target_port *port = user;
 
+	if (refuses(port->target, peer)) {
+		close(fd);
+		return;
+	}
 	port->target->incoming = port;
 	port->target->proto->stream(port->target, fd, peer);
 	port->target->incoming = NULL;
@@ -334,6 +350,10 @@ static void incoming_rdma(struct ep_incoming *incoming, void *user)
 {
 	const struct target_port *port = user;
 
+	if (refuses(port->target, &incoming->peer)) {
+		ep_reject(incoming, NULL, 0);
+		return;
+	}
 	port->target->incoming = port;
 	port->target->proto->rdma(port->target, incoming);
 	port->target->incoming = NULL;

@@ -139,14 +139,8 @@ static void client_name(struct nbd_srv_conn *c, const struct addr *peer)
 static void incoming(struct target *target, int fd, const struct addr *peer)
 {
 	struct nbd_server *server = server_of(target);
-	struct nbd_srv_conn *c = NULL;
-	char text[ADDR_TEXT];
+	struct nbd_srv_conn *c = target_make_room(target, peer) ? calloc(1, sizeof(*c)) : NULL;
 
-	if (!nbd_srv_allowed(&server->opt, &peer->ss))
-		loop_trace(target->loop, "nbd client %s: refused: not in the allow list",
-			addr_text(peer, text));
-	else if (target_make_room(target, peer))
-		c = calloc(1, sizeof(*c));
 	if (c)
 		c->handshake = calloc(1, sizeof(*c->handshake));
 	if (!c || !c->handshake) {
@@ -256,6 +250,7 @@ static void target_options(struct target_options *to, const struct nbd_options *
 		.connections = opt->listens ? opt->clients
 					    : UINT16_MAX, /* adopted connections have no limit */
 		.open_ms = opt->handshake_ms,
+		.allows = opt->allows,
 		.full = opt->full,
 		.full_user = opt->user };
 	for (unsigned i = 0; i < opt->exports; i++) {

@@ -125,6 +125,3 @@ void nbd_srv_replied(struct nbd_srv_cmd *); /* its reply was sent */
 void nbd_srv_ordered_add(struct nbd_srv_conn *, struct nbd_srv_req *);
 void nbd_srv_ordered_run(struct nbd_srv_conn *); /* sends what may be sent now */
 void nbd_srv_silence(struct nbd_srv_conn *);     /* ends commands without a reply */
-
-/* srv_allow.c */
-bool nbd_srv_allowed(const struct nbd_options *, const struct sockaddr_storage *peer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Check which hosts may connect to the NBD server over TCP. */
-#include "srv.h"
+/* Which addresses may connect to a target. */
+#include "serve.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +12,10 @@ static bool flatten(const struct sockaddr_storage *ss, uint8_t out[16])
 
 	if (ss->ss_family == AF_INET6) {
 		memcpy(out, &((const struct sockaddr_in6 *)(const void *)ss)->sin6_addr, 16);
+		return true;
+	}
+	if (ss->ss_family == ADDR_IB) {
+		memcpy(out, ((const struct addr_ib *)(const void *)ss)->gid, 16);
 		return true;
 	}
 	if (ss->ss_family != AF_INET)
@@ -28,47 +32,51 @@ static bool is_in_net(const uint8_t *peer, const uint8_t *net, unsigned bits)
 	return !(bits % 8) || !((peer[bits / 8] ^ net[bits / 8]) >> (8 - bits % 8));
 }
 
-bool nbd_srv_allowed(const struct nbd_options *opt, const struct sockaddr_storage *ss)
+bool target_allows_peer(const struct target_allows *allows, const struct addr *peer)
 {
-	uint8_t peer[16], net[16];
+	uint8_t at[16], net[16];
 
-	if (!opt->allows || !flatten(ss, peer))
+	if (!allows->count || !flatten(&peer->ss, at))
 		return true;
-	for (unsigned i = 0; i < opt->allows; i++) {
-		const struct nbd_allow *allow = &opt->allow[i];
+	for (unsigned i = 0; i < allows->count; i++) {
+		const struct target_allow *allow = &allows->item[i];
 
 		if (flatten(&allow->net.ss, net) &&
-			is_in_net(peer, net,
+			is_in_net(at, net,
 				allow->prefix + (allow->net.ss.ss_family == AF_INET ? 96 : 0)))
 			return true;
 	}
 	return false;
 }
 
-int nbd_allow_parse(struct nbd_allow *allow, const char *text, struct diag *diag)
+int target_allows_add(struct target_allows *allows, const char *text, struct diag *diag)
 {
-	struct sockaddr_in *in = (struct sockaddr_in *)(void *)&allow->net.ss;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)&allow->net.ss;
+	struct target_allow allow = { 0 };
+	struct sockaddr_in *in = (struct sockaddr_in *)(void *)&allow.net.ss;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)(void *)&allow.net.ss;
 	const char *slash = strchrnul(text, '/');
 	char host[INET6_ADDRSTRLEN];
 	uint64_t bits, most;
 
-	*allow = (struct nbd_allow){ 0 };
+	if (allows->count == TARGET_ALLOWS)
+		return diag_set(diag, DIAG_USAGE, E2BIG,
+			"too many addresses and networks: must be 1 to %d", TARGET_ALLOWS);
 	snprintf(host, sizeof(host), "%.*s", (int)(slash - text), text);
 	if (inet_pton(AF_INET, host, &in->sin_addr) == 1)
-		allow->net.ss.ss_family = AF_INET;
+		allow.net.ss.ss_family = AF_INET;
 	else if (inet_pton(AF_INET6, host, &in6->sin6_addr) == 1)
-		allow->net.ss.ss_family = AF_INET6;
+		allow.net.ss.ss_family = AF_INET6;
 	else
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"invalid address '%s': expected an IP address or a network such as "
 			"10.0.0.0/8",
 			text);
-	allow->net.len = allow->net.ss.ss_family == AF_INET ? sizeof(*in) : sizeof(*in6);
-	bits = most = allow->net.ss.ss_family == AF_INET ? 32 : 128;
+	allow.net.len = allow.net.ss.ss_family == AF_INET ? sizeof(*in) : sizeof(*in6);
+	bits = most = allow.net.ss.ss_family == AF_INET ? 32 : 128;
 	if (*slash && parse_u64(slash + 1, 0, most, &bits, NULL))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s': prefix length must be 0 to %u",
 			text, (unsigned)most);
-	allow->prefix = (uint8_t)bits;
+	allow.prefix = (uint8_t)bits;
+	allows->item[allows->count++] = allow;
 	return 0;
 }
