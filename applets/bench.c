@@ -51,6 +51,15 @@ static int keep(struct bench *bench, int rc, int err, const struct diag *why)
 }
 
 /* Show the figures of a load. */
+int bench_timed_out(struct bench *bench, const struct addr *addr)
+{
+	const struct call *call = bench->call;
+	char text[ADDR_TEXT];
+
+	task_timed_out(call);
+	return diag_ctx(call->diag, "%s", addr ? addr_text(addr, text) : call->operand[0]);
+}
+
 int bench_finish(struct bench *bench, int rc)
 {
 	struct load_report *report = &bench->report;
@@ -61,7 +70,7 @@ int bench_finish(struct bench *bench, int rc)
 	bench->task.running = false;
 	out_bar("");
 	if (!rc && bench->task.timed_out)
-		rc = task_timed_out(call);
+		rc = bench_timed_out(bench, report->socket);
 	if (result->kind[LOAD_READ].latency.total || result->kind[LOAD_WRITE].latency.total ||
 		!call->diag->err) {
 		report->error = call->diag->err;

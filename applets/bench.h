@@ -48,6 +48,8 @@ bool bench_writes(const struct bench *);
 int bench_check_files(const struct bench *);
 /* Show the figures of a load that returned rc, and return the exit status or -errno. */
 int bench_finish(struct bench *, int rc);
+/* Set the diag to the timeout of a load on that address, NULL: on the disk. Returns -ETIMEDOUT. */
+int bench_timed_out(struct bench *, const struct addr *);
 
 /* Run one kind of measurement. Returns the exit status or -errno. */
 int bench_tcp(struct bench *);

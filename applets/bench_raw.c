@@ -126,7 +126,7 @@ int bench_rdma(struct bench *bench)
 	err = load_rdma_run(bench->task.loop, &plan, print_row, bench, call->diag);
 	out_end(call->out);
 	if (err == -EINTR && bench->task.timed_out)
-		return task_timed_out(call);
+		return bench_timed_out(bench, &conf->dst);
 	if (err == -EINTR && !call->diag->err) {
 		call_note(call, "interrupted");
 		return EXIT_PARTLY;
