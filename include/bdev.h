@@ -153,7 +153,7 @@ enum bdev_retry {
 
 enum bdev_path_state {
 	BDEV_PATH_UP,
-	BDEV_PATH_LOST,   /* I/O is held or uses another path */
+	BDEV_PATH_LOST,   /* or closed by its target: I/O is held or uses another path */
 	BDEV_PATH_FAILED, /* I/O fails until the path is back */
 };
 struct bdev_path {
@@ -162,6 +162,14 @@ struct bdev_path {
 	uint8_t reason;    /* enum diag_code, if not UP */
 	uint64_t lost_ns;  /* loop_clock() of the loss; 0: unknown */
 	uint64_t fails_ns; /* loop_clock() when I/O will start to fail; 0: it fails, or no limit */
+};
+
+/* What a target accepts on a path, best first. */
+enum bdev_access {
+	BDEV_ACCESS_OPTIMIZED, /* also if the target reports no access states */
+	BDEV_ACCESS_NON_OPTIMIZED,
+	BDEV_ACCESS_CHANGING, /* no requests for now, at most bdev->changing_ms */
+	BDEV_ACCESS_CLOSED,   /* no requests until the target reports another state */
 };
 
 #define BDEV_SESSION_LANES 64
@@ -221,12 +229,17 @@ struct bdev {
 	struct bdev_limits lim; /* valid from UP on */
 	struct bdev_id id;
 	struct bdev_session session; /* of a connection, from UP on */
+	/* Of a path, from UP on; changed() follows a change. access_word: the state as the
+	 * protocol names it; NULL: not reported. */
+	uint8_t access; /* enum bdev_access */
+	const char *access_word;
+	uint32_t changing_ms; /* constant from UP on */
 	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */
 	struct diag why;
 	/* Set by the owner, or NULL; bdev_open() and bdev_close() overwrite `changed` and `user`.
 	 * The provider calls them from bdev->loop, on its thread, as long as the disk exists.
-	 * changed: state or lim.size has changed: OPENING to UP or DOWN, later UP to DOWN.
+	 * changed: state, lim.size or access has changed: OPENING to UP or DOWN, later UP to DOWN.
 	 * report: a path was lost (bad) or is back; the line of text is valid during the call. */
 	void (*changed)(struct bdev *);
 	void (*report)(struct bdev *, bool bad, const char *line);

@@ -5,7 +5,6 @@
 #include "block.h"
 #include "out.h"
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,97 +32,6 @@ static unsigned paths_count(const struct paths *paths, enum path_state state)
 	for (unsigned i = 0; i < paths->count; i++)
 		count += paths->path[i].state == state;
 	return count;
-}
-
-static void paths_report(struct paths *paths, bool bad, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static void paths_report(struct paths *paths, bool bad, const char *fmt, ...)
-{
-	char line[URI_MAX + sizeof(paths->bdev.why.text) + 128];
-	va_list args;
-
-	if (!paths->bdev.report)
-		return;
-	va_start(args, fmt);
-	vsnprintf(line, sizeof(line), fmt, args);
-	va_end(args);
-	paths->bdev.report(&paths->bdev, bad, line);
-}
-
-/* Describe why no path could carry a request: why the last one was lost, which later failures to
- * connect must not hide, and the attempts since. */
-static void paths_blame(struct paths *paths)
-{
-	const struct diag *last = &paths->failed->why;
-	struct diag *why = &paths->bdev.why;
-	bool silent = last->code == DIAG_TIMEOUT;
-	char tried[sizeof(last->text)] = "";
-
-	if (paths->tries) {
-		double seconds = seconds_since(paths->out_ns);
-		char since[32] = "";
-
-		if (seconds >= 0.1)
-			snprintf(since, sizeof(since), " for %.1f s", seconds);
-		snprintf(tried, sizeof(tried), "; no connection%s, %u attempt%s: %.300s", since,
-			paths->tries, paths->tries == 1 ? "" : "s", last->text);
-	}
-	*why = (struct diag){ 0 };
-	diag_set(why, silent ? DIAG_TIMEOUT : DIAG_UNREACHABLE, silent ? ETIMEDOUT : EHOSTUNREACH,
-		"connection lost: %s%s", paths->lost, tried);
-	diag_ctx(why, "%s", paths->bdev.uri);
-	if (last->hint[0])
-		diag_hint(why, "%s", last->hint);
-}
-
-static void paths_lost(struct paths *paths, const struct path *path)
-{
-	const char *uri = path->uri.spelling, *why = path->why.text;
-	unsigned others = paths_count(paths, PATH_UP);
-
-	if (others) {
-		paths_report(paths, true, "%s: connection lost: %s; %u other path%s in use", uri,
-			why, others, others == 1 ? "" : "s");
-		return;
-	}
-	paths->out_ns = path->lost_ns;
-	paths->tries = 0;
-	paths->failed = path;
-	snprintf(paths->lost, sizeof(paths->lost), "%.199s", why);
-	paths_blame(paths);
-	if (!paths->loss_ms) {
-		paths_report(paths, true, "%s: connection lost: %s; requests fail until it is back",
-			uri, why);
-	} else if (paths->loss_ms == UINT32_MAX) {
-		paths_report(paths, true, "%s: connection lost: %s; requests wait until it is back",
-			uri, why);
-	} else {
-		paths_report(paths, true, "%s: connection lost: %s; requests wait up to %g s", uri,
-			why, paths->loss_ms / 1000.);
-		loop_timer_set(paths->bdev.loop, &paths->unreachable,
-			paths->out_ns + paths->loss_ms * PATHS_MSEC);
-	}
-}
-
-static void paths_back(struct paths *paths, const struct path *path)
-{
-	uint64_t since = paths->out_ns ? paths->out_ns : path->lost_ns;
-
-	loop_timer_del(paths->bdev.loop, &paths->unreachable);
-	paths->out_ns = 0;
-	paths->bdev.why = (struct diag){ 0 };
-	paths_report(paths, false, "%s: connection restored after %.1f s", path->uri.spelling,
-		seconds_since(since));
-}
-
-/* The time of the loss policy has expired. */
-static void paths_unreachable(struct loop_timer *timer)
-{
-	struct paths *paths = container_of(timer, struct paths, unreachable);
-
-	paths_blame(paths);
-	paths_report(paths, true, "%s: %s; requests fail until it is back", paths->bdev.uri,
-		paths->bdev.why.text);
 }
 
 static void path_end(struct path *path, const struct diag *why)
@@ -205,10 +113,8 @@ static void path_reap(struct loop_work *work)
 	} else if (!paths->stopping) {
 		loop_trace(paths->bdev.loop, "path %s, attempt %u: %s", path->uri.spelling,
 			path->attempts, path->why.text);
-		if (paths->out_ns) {
-			paths->failed = path;
-			paths_blame(paths);
-		}
+		if (paths->out_ns)
+			paths_still_out(paths, path);
 	}
 	path->up_ns = 0;
 	path->state = paths->stopping ? PATH_OFF : PATH_IDLE;
@@ -227,6 +133,8 @@ static void leg_attach(struct paths_lane *pl, struct path *path)
 	leg->on = true;
 	leg->leaf = path->leaf;
 	leg->opened = path->connection;
+	leg->changing_ms = path->leaf->changing_ms;
+	__atomic_store_n(&leg->access_now, path->access, __ATOMIC_SEQ_CST);
 	path->legs++;
 	loop_post(pl->lane.loop, &leg->open);
 }
@@ -251,8 +159,7 @@ static void path_joins(struct path *path)
 
 	path->up_ns = loop_clock();
 	path->connection++;
-	if (path->lost_ns || paths->out_ns)
-		paths_back(paths, path);
+	paths_up_again(paths, path);
 	for (struct paths_lane *pl = paths->lanes; pl; pl = pl->next)
 		leg_attach(pl, path);
 	paths_fence_again(paths);
@@ -313,6 +220,7 @@ static void path_changed(struct bdev *leaf)
 		if (leaf->why.err)
 			paths_report(paths, true, "%s: %s; flushes fail until it is reopened",
 				path->uri.spelling, leaf->why.text);
+		paths_access_changed(paths, path);
 		paths_resize(paths);
 	}
 }
@@ -458,15 +366,19 @@ static const char *path_state_word(const struct path *path)
 
 static void print_path(struct out *out, const struct path *path, unsigned number)
 {
+	const char *access = path->state == PATH_UP ? path->access_word : NULL;
+
 	out_object(out, NULL);
 	out_text(out, "uri", NULL, "%s", path->uri.spelling);
 	out_text(out, "state", NULL, "%s", path_state_word(path));
+	if (access)
+		out_text(out, "access", NULL, "%s", access);
 	out_u64(out, "attempts", NULL, path->attempts);
 	out_error(out, "error", &path->why);
 	out_end(out);
-	out_line(out, "path %u:      %s, %s, %u attempt%s%s%s", number, path->uri.spelling,
-		path_state_word(path), path->attempts, path->attempts == 1 ? "" : "s",
-		path->why.err ? "; last: " : "", path->why.text);
+	out_line(out, "path %u:      %s, %s%s%s, %u attempt%s%s%s", number, path->uri.spelling,
+		path_state_word(path), access ? ", " : "", access ? access : "", path->attempts,
+		path->attempts == 1 ? "" : "s", path->why.err ? "; last: " : "", path->why.text);
 }
 
 static void paths_facts(struct bdev *bdev, struct out *out)
@@ -488,20 +400,16 @@ static void paths_facts(struct bdev *bdev, struct out *out)
 /* Whether the disk can be reached by any path decides what happens to its I/O. */
 static void look_at_disk(const struct paths *paths, struct bdev_path *to)
 {
-	const uint64_t fails_ns = paths->out_ns + paths->loss_ms * PATHS_MSEC;
-
 	*to = (struct bdev_path){ .uri = paths->bdev.uri };
 	if (!paths->out_ns)
 		return;
 	to->state = BDEV_PATH_LOST;
 	to->lost_ns = paths->out_ns;
 	to->reason = paths->failed->why.code;
-	if (paths->loss_ms == UINT32_MAX)
-		return;
-	if (loop_clock() >= fails_ns)
+	if (paths->failing)
 		to->state = BDEV_PATH_FAILED;
-	else
-		to->fails_ns = fails_ns;
+	else if (paths->unreachable.on)
+		to->fails_ns = paths->unreachable.at_ns;
 }
 
 static bool paths_look(struct bdev *bdev, unsigned i, struct bdev_path *to)
@@ -515,7 +423,7 @@ static bool paths_look(struct bdev *bdev, unsigned i, struct bdev_path *to)
 	if (!path)
 		return true;
 	to->uri = path->uri.spelling;
-	if (path->state == PATH_UP)
+	if (path->state == PATH_UP && paths_serves(path->access))
 		return true;
 	if (to->state == BDEV_PATH_UP)
 		to->state = BDEV_PATH_LOST;
@@ -603,7 +511,7 @@ static void path_refuses(struct path *path, uint32_t detail)
 		snprintf(limit, sizeof(limit), " for up to %g s", paths->loss_ms / 1000.);
 	paths_report(paths, true, "%s: requests are refused: %s; trying %s%s", path->uri.spelling,
 		text ? text : "the target can't execute them now",
-		paths_count(paths, PATH_UP) > 1 ? "another path" : "again", limit);
+		paths_usable(paths) > 1 ? "another path" : "again", limit);
 }
 
 void paths_leg_refused(struct loop_msg *msg)

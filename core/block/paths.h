@@ -7,7 +7,7 @@
 
 #define PATHS_MSEC 1000000ull
 
-/* Which path carries a request */
+/* Which of the paths with the best access carries a request */
 enum paths_policy {
 	PATHS_FAILOVER,    /* the first one that is up: preferred=, then in the order of the URI */
 	PATHS_ROUND_ROBIN, /* each in turn */
@@ -31,9 +31,11 @@ struct path {
 	unsigned legs; /* lanes that use the leaf */
 	unsigned held; /* requests held by the lanes when they dropped it */
 	uint32_t attempts, delay_ms;
-	uint64_t up_ns, lost_ns;
-	uint64_t refused_ns; /* last report that it refuses requests; 0: none */
-	struct diag why;     /* the last failure or loss */
+	uint64_t up_ns, lost_ns; /* lost_ns: when it was lost, or closed by its target */
+	uint8_t access;          /* enum bdev_access, last known; while UP */
+	const char *access_word; /* the same as the protocol names it; NULL: not reported */
+	uint64_t refused_ns;     /* last report that it refuses requests; 0: none */
+	struct diag why;         /* the last failure or loss */
 	struct loop_timer retry;
 	struct loop_work reap;
 	/* paths_fence.c; connection: number of the current or last one */
@@ -54,10 +56,11 @@ struct paths {
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	uint8_t policy;        /* enum paths_policy */
 	bool grace_over, stopping;
-	unsigned tries; /* attempts since no path was up */
+	bool failing;   /* during an outage: the wait for a usable path is over */
+	unsigned tries; /* attempts since no path was usable */
 	uint64_t begun_ns;
-	uint64_t out_ns; /* time of the loss of the last path; 0: one is up, or none was yet */
-	char lost[200];  /* reason of that loss */
+	uint64_t out_ns;   /* time since which no path is usable; 0: one is, or none was open yet */
+	char out_why[220]; /* reason why the last one was not usable any more */
 	const struct path *failed; /* the last path that failed */
 	unsigned count, seed;
 	struct paths_lane *lanes;
@@ -82,7 +85,8 @@ struct leg {
 	/* owned by the lane */
 	uint8_t state;
 	bool dropping, dead_posted, was_up;
-	uint32_t inflight, quiesce_ms;
+	uint8_t access; /* enum bdev_access */
+	uint32_t inflight, quiesce_ms, changing_ms;
 	uint64_t refused_ns;      /* last time a request was moved to another path; 0: never */
 	uint64_t opened_ns;       /* of the first attempt */
 	struct loop_timer reopen; /* retry opening, which the target refused temporarily */
@@ -105,6 +109,10 @@ struct leg {
 	uint32_t opened, fenced, connection, quiet;
 	struct loop_msg fence;
 	bool fencing;
+	/* Atomic: the access that the target reports, and whether the message about it is posted */
+	struct loop_msg access_changed;
+	uint8_t access_now;
+	bool access_posted;
 };
 
 struct io_list {
@@ -161,6 +169,30 @@ void paths_leg_dead(struct loop_msg *);
 void paths_leg_dropped(struct loop_msg *);
 void paths_leg_refused(struct loop_msg *);
 void paths_retry_held(struct path *); /* reopen it now, if a fence has held that */
+static inline bool paths_serves(enum bdev_access access)
+{
+	return access <= BDEV_ACCESS_NON_OPTIMIZED;
+}
+/* Return how long requests wait while no path is usable: the time of the loss policy, or longer if
+ * the access of a path is changing. changing_ms: the longest time that this takes, 0: of none. */
+static inline uint32_t paths_wait_ms(const struct paths *paths, uint32_t changing_ms)
+{
+	return paths->loss_ms > changing_ms ? paths->loss_ms : changing_ms;
+}
+/* paths_outage.c, on the bdev's loop: whether requests can be served, and what is reported of it.
+ */
+void paths_report(struct paths *, bool bad, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* the number of paths that can carry requests */
+unsigned paths_usable(const struct paths *);
+/* A path was lost; an attempt to open a path failed during an outage; a path is up; the access of
+ * one that is up has changed. */
+void paths_lost(struct paths *, const struct path *);
+void paths_still_out(struct paths *, const struct path *);
+void paths_up_again(struct paths *, struct path *);
+void paths_access_changed(struct paths *, struct path *);
+/* a timer: the wait for a usable path is over */
+void paths_unreachable(struct loop_timer *);
 /* paths_fence.c, on the bdev's loop: a path was lost, and no lane uses it any more; one is up; its
  * leaf is about to be freed; whether a path must not be reopened yet */
 void paths_fence_lost(struct path *);

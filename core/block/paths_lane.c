@@ -11,7 +11,7 @@
 /* after that many losses and the time of the loss policy, the request itself may be the cause */
 #define LOSSES_MAX 8
 #define PAUSE_MS   100  /* before sending a request again that its target refused for now */
-#define REST_MS    1000 /* of a path that refused a request, while requests are spread */
+#define REST_MS    1000 /* of a path that refused a request */
 #define RETURN_MS  500  /* a path that is back has been up for that long before it is used */
 #define TRIES_MIN  50   /* of such a request, whatever the loss policy */
 /* tries of one request before a busy target is reported */
@@ -198,35 +198,59 @@ static bool leg_preferred_opening(const struct paths_lane *pl, const struct leg 
 	return false;
 }
 
-/* Get the first live leg in order of those that refused no request, or did so the longest ago.
- * While the lane opens, give earlier legs time to come up. */
+static bool leg_usable(const struct leg *leg)
+{
+	return leg->state == LEG_UP && paths_serves(leg->access);
+}
+
+static bool leg_rests(const struct leg *leg, uint64_t now)
+{
+	return leg->refused_ns && now < leg->refused_ns + REST_MS * PATHS_MSEC;
+}
+
+/* Whether a leg is to be used rather than another one: if that has just refused a request, by their
+ * access, by the time of their last refusal. */
+static bool leg_beats(const struct leg *leg, const struct leg *other, uint64_t now)
+{
+	bool rests = leg_rests(leg, now);
+
+	if (rests != leg_rests(other, now))
+		return !rests;
+	if (!rests && leg->access != other->access)
+		return leg->access < other->access;
+	return leg->refused_ns < other->refused_ns;
+}
+
+/* Get the best usable leg, the first of several. While the lane opens, give earlier legs time to
+ * come up. */
 static struct leg *leg_pick(struct paths_lane *pl)
 {
+	const uint64_t now = loop_clock();
 	struct leg *best = NULL;
 
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
-		if (leg->state == LEG_UP && (!best || leg->refused_ns < best->refused_ns))
+		if (leg_usable(leg) && (!best || leg_beats(leg, best, now)))
 			best = leg;
 	return best && pl->lane.state == LANE_OPENING && leg_preferred_opening(pl, best) ? NULL
 											 : best;
 }
 
-/* The leg of the next request. One that refused a request is not tried each time its turn comes. */
+/* The leg of the next request, of those with the best access. One that refused a request is not
+ * tried each time its turn comes. */
 static struct leg *leg_spread(struct paths_lane *pl)
 {
 	const unsigned count = pl->paths->count, at = pl->current->index;
+	const bool by_depth = pl->paths->policy == PATHS_QUEUE_DEPTH;
 	const uint64_t now = loop_now(pl->lane.loop);
 	struct leg *best = NULL;
 
 	for (unsigned i = 1; i <= count; i++) {
 		struct leg *leg = &pl->leg[(at + i) % count];
 
-		if (leg->state != LEG_UP ||
-			(leg->refused_ns && now < leg->refused_ns + REST_MS * PATHS_MSEC))
+		if (!leg_usable(leg) || leg_rests(leg, now))
 			continue;
-		if (pl->paths->policy == PATHS_ROUND_ROBIN)
-			return leg;
-		if (!best || leg->inflight < best->inflight)
+		if (!best || leg->access < best->access ||
+			(leg->access == best->access && by_depth && leg->inflight < best->inflight))
 			best = leg;
 	}
 	return best ? best : pl->current;
@@ -262,13 +286,18 @@ static void paused_resume(struct loop_timer *timer)
 	}
 }
 
-/* The path that comes first may be back. */
+/* A better path may be back. */
 static void fail_back(struct loop_timer *timer)
 {
 	struct paths_lane *pl = container_of(timer, struct paths_lane, fail_back);
 
-	if (pl->current && pl->paths->policy == PATHS_FAILOVER)
-		pl->current = leg_pick(pl);
+	if (!pl->current || pl->paths->policy != PATHS_FAILOVER)
+		return;
+	pl->current = leg_pick(pl);
+	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg_rests(leg, loop_clock()))
+			loop_timer_set(
+				pl->lane.loop, timer, leg->refused_ns + REST_MS * PATHS_MSEC);
 }
 
 static void lane_announce(struct paths_lane *pl, enum lane_state state)
@@ -278,17 +307,24 @@ static void lane_announce(struct paths_lane *pl, enum lane_state state)
 		pl->lane.changed(&pl->lane);
 }
 
-/* No path: held requests wait as long as the policy allows. Legs that never came up are reported
- * only now, as their paths may work for other lanes. */
+/* No path: held requests wait as long as the policy and the access of the legs allow. Legs that
+ * never came up are reported only now, as their paths may work for other lanes. */
 static void lane_out(struct paths_lane *pl)
 {
-	if (!pl->out_since) {
+	uint32_t changing_ms = 0, ms;
+
+	for (const struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
+		if (leg->state == LEG_UP && leg->access == BDEV_ACCESS_CHANGING &&
+			leg->changing_ms > changing_ms)
+			changing_ms = leg->changing_ms;
+	ms = paths_wait_ms(pl->paths, changing_ms);
+	if (!pl->out_since)
 		pl->out_since = loop_clock();
-		if (pl->paths->loss_ms != UINT32_MAX)
-			loop_timer_set(pl->lane.loop, &pl->expire,
-				pl->out_since +
-					(pl->paths->loss_ms + (uint64_t)BLAME_MS) * PATHS_MSEC);
-	}
+	if (ms == UINT32_MAX)
+		loop_timer_del(pl->lane.loop, &pl->expire);
+	else if (!pl->failing)
+		loop_timer_set(pl->lane.loop, &pl->expire,
+			pl->out_since + (ms + (uint64_t)BLAME_MS) * PATHS_MSEC);
 	for (struct leg *leg = pl->leg; leg < pl->leg + pl->paths->count; leg++)
 		if (leg->state == LEG_DOWN)
 			leg_post_dead(leg);
@@ -300,7 +336,7 @@ static void lane_settle(struct paths_lane *pl)
 
 	if (!pl->joined || pl->aborted || pl->lane.state == LANE_DOWN)
 		return;
-	if (pl->current && pl->current->state != LEG_UP)
+	if (pl->current && !leg_usable(pl->current))
 		pl->current = NULL;
 	if (!pl->current)
 		pl->current = leg_pick(pl);
@@ -316,7 +352,7 @@ static void lane_settle(struct paths_lane *pl)
 	if (pl->lane.state == LANE_UP || (!pl->current && leg_find(pl, LEG_OPENING)))
 		return;
 	down = leg_find(pl, LEG_DOWN);
-	if (!pl->current && down) {
+	if (!pl->current && down && !leg_find(pl, LEG_UP)) {
 		pl->lane.why = down->why;
 		lane_announce(pl, LANE_DOWN);
 		return;
@@ -405,8 +441,9 @@ static void leg_changed(struct lane *lane)
 		leg->state = LEG_UP;
 		leg->was_up = true;
 		lane_settle(leg->pl);
+		/* a path that was never lost is steady */
 		loop_timer_set(leg->pl->lane.loop, &leg->pl->fail_back,
-			loop_clock() + RETURN_MS * PATHS_MSEC);
+			loop_clock() + (leg->connection > 1) * RETURN_MS * PATHS_MSEC);
 	}
 }
 
@@ -431,12 +468,30 @@ static void leg_reopen(struct loop_timer *timer)
 	leg_open_lane(leg);
 }
 
+/* The target accepts requests on other paths than before. */
+static void leg_access_changed(struct loop_msg *msg)
+{
+	struct leg *leg = container_of(msg, struct leg, access_changed);
+	struct paths_lane *pl = leg->pl;
+
+	__atomic_store_n(&leg->access_posted, false, __ATOMIC_SEQ_CST);
+	leg->access = __atomic_load_n(&leg->access_now, __ATOMIC_SEQ_CST);
+	if (pl->freeing || pl->aborted)
+		return;
+	if (paths_serves(leg->access))
+		leg->refused_ns = 0;
+	if (pl->current && pl->paths->policy == PATHS_FAILOVER)
+		pl->current = leg_pick(pl);
+	lane_settle(pl);
+}
+
 static void leg_open(struct loop_msg *msg)
 {
 	struct leg *leg = container_of(msg, struct leg, open);
 
 	if (leg->pl->freeing)
 		return;
+	leg->access = __atomic_load_n(&leg->access_now, __ATOMIC_SEQ_CST);
 	leg->dead_posted = leg->was_up = false;
 	leg->connection = leg->opened;
 	leg->refused_ns = 0;
@@ -532,8 +587,11 @@ static bool io_resend(struct paths_lane *pl, struct io *io, unsigned again)
 		pio->refused_ns = now;
 	if (pio->refusals < TRIES_MIN)
 		pio->refusals++;
-	if (again & BDEV_OTHER_PATH)
+	if (again & BDEV_OTHER_PATH) {
 		pio->leg->refused_ns = now;
+		if (!pl->fail_back.on)
+			loop_timer_set(pl->lane.loop, &pl->fail_back, now + REST_MS * PATHS_MSEC);
+	}
 	if (!io_may_be_resent(pl, pio, again, now))
 		return false;
 	if (again & BDEV_OTHER_PATH || pio->refusals == REPORT_TRIES)
@@ -859,6 +917,7 @@ int paths_lane_open(struct lane **lane, struct bdev *bdev, struct loop *loop, st
 			.dropped.run = paths_leg_dropped,
 			.refused.run = paths_leg_refused,
 			.fence.run = leg_fenced,
+			.access_changed.run = leg_access_changed,
 		};
 	loop_post(bdev->loop, &pl->join);
 	*lane = &pl->lane;

@@ -386,6 +386,15 @@ static void leaf_turn(struct flaky_leaf *leaf, enum bdev_state state)
 		leaf->bdev.changed(&leaf->bdev);
 }
 
+static void leaf_access(struct flaky_leaf *leaf)
+{
+	static const char *const words[] = { "optimized", "non-optimized", "changing", "closed" };
+
+	leaf->bdev.access = leaf->way->access;
+	leaf->bdev.access_word = words[leaf->way->access];
+	leaf->bdev.changing_ms = leaf->way->changing_ms;
+}
+
 static void leaf_tick(struct loop_timer *timer)
 {
 	struct flaky_leaf *leaf = container_of(timer, struct flaky_leaf, tick);
@@ -416,6 +425,7 @@ static void leaf_tick(struct loop_timer *timer)
 		leaf_turn(leaf, BDEV_DOWN);
 		return;
 	}
+	leaf_access(leaf);
 	leaf_turn(leaf, BDEV_UP);
 }
 
@@ -569,6 +579,15 @@ bool flaky_kill_lane(struct flaky_path *way, unsigned index)
 	}
 	pthread_mutex_unlock(&way->leaf->lock);
 	return found;
+}
+
+void flaky_access(struct flaky_path *way, enum bdev_access access)
+{
+	way->access = access;
+	if (!way->leaf || way->leaf->bdev.state != BDEV_UP)
+		return;
+	leaf_access(way->leaf);
+	leaf_turn(way->leaf, BDEV_UP);
 }
 
 void flaky_resize(struct flaky_path *way, uint64_t size)

@@ -54,6 +54,8 @@ struct flaky_path {
 	atomic_uint io_refuse_detail;
 	unsigned io_refuse_dice; /* refuse one in so many; some are executed all the same */
 	atomic_uint io_refused;
+	uint8_t access; /* enum bdev_access; before the leaf opens */
+	uint32_t changing_ms;
 	atomic_int lane_refuse; /* lanes to turn away for now */
 	atomic_uint lanes_refused;
 	atomic_int attempts;
@@ -72,4 +74,5 @@ void flaky_paths(struct flaky_path *paths, unsigned count, unsigned seed);
 /* On the bdev's loop. */
 bool flaky_kill(struct flaky_path *); /* the leaf and its lanes; false = it is not up */
 bool flaky_kill_lane(struct flaky_path *, unsigned index); /* one lane only */
+void flaky_access(struct flaky_path *, enum bdev_access);  /* what its target reports */
 void flaky_resize(struct flaky_path *, uint64_t size);
