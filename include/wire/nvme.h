@@ -201,6 +201,8 @@ WIRE_SIZE(struct nvme_cqe, 16);
 /* Status without the phase bit: SC, SCT, and the rest. */
 #define NVME_STATUS(sct, sc)     ((uint32_t)(sct) << 8 | (sc))
 #define NVME_STATUS_CODE(status) ((status)&0x7ff)
+#define NVME_STATUS_TYPE(status) ((status) >> 8 & 7)
+#define NVME_STATUS_TYPE_PATH    3
 #define NVME_STATUS_DNR          (1u << 14)
 /* Not of the protocol: added to a status, what kind of command it answers, as this decides what
  * some command-specific codes mean. None: another admin command. */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# One file behind two servers: which of them carries the requests with each policy, also after one was killed and is back.
+# One file behind two servers: which of them carries the requests with each policy, also after one was killed and is back, and with
+# each ANA state.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 requires nbdcopy jq cmp
@@ -34,6 +35,43 @@ read_by "&preferred=127.0.0.1:$two_port"
 for policy in round-robin queue-depth; do
 	read_by "&policy=$policy"
 	[ "$one_read" -ge 300 ] && [ "$two_read" -ge 300 ] || die "$policy: $one_read and $two_read"
+done
+
+# ANA states come first; policies apply to the paths with the best one.
+ana() { "$RDMASTOR" serve-ctl "$1" ana 1 "$2" >ctl.out; }
+ana "$first" non-optimized
+for policy in failover round-robin queue-depth; do
+	read_by "&policy=$policy"
+	[ "$two_read" -ge "$((4 * one_read))" ] || die "$policy, non-optimized: $one_read and $two_read"
+done
+ana "$second" inaccessible
+for policy in failover round-robin; do
+	read_by "&policy=$policy"
+	[ "$two_read" = 0 ] && [ "$one_read" -ge 1000 ] || die "$policy, inaccessible: $one_read and $two_read"
+done
+
+# They switch under load: nothing fails, and the load moves.
+"$RDMASTOR" bench "$one?queues=1&path=127.0.0.1:$two_port&loss=fail-fast" --rw randwrite --bs 4K --iodepth 4 --verify --runtime 3600 >bench.out 2>&1 &
+bench=$!
+written() { "$RDMASTOR" status --json | jq --argjson pid "$1" '[.serving[] | select(.pid == $pid) | .writes] | add'; }
+more() { [ "$(written "$1")" -gt "$2" ]; }
+moved_to() { wait_running "$bench" more "$1" "$(($(written "$1") + 100))"; }
+moved_to "$first"
+for state in inaccessible change persistent-loss; do
+	ana "$second" optimized
+	ana "$first" "$state"
+	moved_to "$second"
+	ana "$first" optimized
+	ana "$second" "$state"
+	moved_to "$first"
+done
+ana "$second" optimized
+kill "$bench"
+status=0
+wait "$bench" || status=$?
+grep -q 'interrupted' bench.out && ! grep -q 'wrong' bench.out || die "ANA: status $status: $(cat bench.out)"
+for state in inaccessible persistent-loss change; do
+	grep -q "access state $state" bench.out || die "$state is not reported: $(cat bench.out)"
 done
 
 # One is killed under load and comes back. Nothing is lost, and it is used again.

@@ -25,11 +25,18 @@ wait_until grep -q '^reads:' err
 reads "$TCP"
 error 1 - "$(ere "$second")" 'inaccessible' ours copy -q --force "$second?loss=fail-fast" read
 error 1 - "$(ere "${third%%\?*}")" 'inaccessible' ours copy -q --force "$third&loss=fail-fast" read
-for state in persistent-loss change; do
-	ctl 2 $state >ctl.out
-	error 1 - "$(ere "$second")" 'ANA' ours copy -q --force "$second?loss=fail-fast" read
-done
+ctl 2 persistent-loss >ctl.out
+error 1 - "$(ere "$second")" 'persistent-loss' ours copy -q --force "$second?loss=fail-fast" read
+same 'info' "$(ours info --json "$second?loss=fail-fast" 2>err.info | jq -r '.paths[0].access')" persistent-loss
+ctl 2 change >ctl.out
+rm read
+ours copy -q --force "$second?loss=fail-fast" read 2>copy.err &
+copy=$!
+has_host() { ours status --json | jq -e --argjson pid "$SERVER" 'any(.serving[]; .pid == $pid and .clients > 0)' >/dev/null; }
+wait_running "$copy" has_host
 ctl 2 optimized >ctl.out
+wait "$copy" || die "$(cat copy.err)"
+cmp disk read
 reads "$second"
 reads "$third" '&'
 [ "$(ours info --json "$second" | jq .cntlid)" -ge 4000 ] || die "$(ours info --json "$second")"

@@ -138,6 +138,11 @@ static uint16_t get_log(struct target *t, const struct nvme_sqe *sqe, uint8_t *d
 	uint64_t record = at / 1024, end = record + len / 1024;
 
 	memset(data, 0, len);
+	if (page == NVME_LOG_ANA && t->ana) {
+		t->ana_reads++;
+		t->ana(t, data, len);
+		return 0;
+	}
 	if (page != NVME_LOG_DISCOVERY)
 		return page == NVME_LOG_CHANGED_NS ? 0 : NVME_STATUS(1, 9);
 	if (!at && t->moving) {
@@ -167,6 +172,8 @@ static uint16_t admin(struct target *t, const struct nvme_sqe *sqe, uint8_t *dat
 	case NVME_ADMIN_SET_FEATURES:
 		if (get_le32(sqe->cdw10) == NVME_FEATURE_QUEUES)
 			cqe->result = put_le64(3 | 3 << 16); /* four */
+		if (get_le32(sqe->cdw10) == NVME_FEATURE_ASYNC_EVENT)
+			t->events = get_le32(sqe->cdw11);
 		return 0;
 	case NVME_ADMIN_KEEP_ALIVE:
 		t->keep_alives++;

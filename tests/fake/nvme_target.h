@@ -34,6 +34,10 @@ struct target {
 	unsigned silent_at;
 	uint16_t reset_status; /* of Cross-Controller Reset, and its result */
 	uint32_t reset_result;
+	/* the ANA log; NULL: it has none. Its reads. Events that the host has asked for */
+	void (*ana)(struct target *, uint8_t *page, uint32_t len);
+	unsigned ana_reads;
+	uint32_t events;
 	void (*spoil)(uint8_t cns, uint8_t *page); /* Identify data on its way */
 	/* what it saw */
 	unsigned reads, writes, flushes, trims, zeroes, keep_alives, io_connects, admins;
@@ -89,6 +93,11 @@ struct tcp_target {
 	/* What answers the greeting (qid 0xffff) and every I/O command in place of the target; then
 	 * it waits for the end. False: the target answers after all. */
 	bool (*script)(int fd, uint16_t qid, uint16_t cid, uint32_t len);
+	/* the host's Asynchronous Event Request; fd 0: none */
+	struct {
+		int fd;
+		uint16_t cid;
+	} event;
 	uint16_t port;
 	int listener;
 	pthread_t acceptor, conn[80];
@@ -97,3 +106,5 @@ struct tcp_target {
 };
 void tcp_target_start(struct tcp_target *); /* target_init() done */
 void tcp_target_stop(struct tcp_target *);
+/* Completes the host's request for events; false: there is none. Without digests only. */
+bool tcp_target_notice(struct tcp_target *, enum nvme_aer_notice);

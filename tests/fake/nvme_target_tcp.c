@@ -233,6 +233,32 @@ static bool be_evil(struct conn *c, uint16_t cid, uint32_t len)
 	return take(c, c->data, 1);
 }
 
+static void keep_event(struct conn *c, uint16_t cid)
+{
+	pthread_mutex_lock(&c->tt->target.lock);
+	c->tt->event.fd = c->fd;
+	c->tt->event.cid = cid;
+	pthread_mutex_unlock(&c->tt->target.lock);
+}
+
+bool tcp_target_notice(struct tcp_target *tt, enum nvme_aer_notice notice)
+{
+	struct nvme_tcp_pdu rsp = { .type = NVME_TCP_RSP };
+	uint8_t out[NVME_TCP_HEAD_MAX];
+	unsigned len;
+	int fd;
+
+	pthread_mutex_lock(&tt->target.lock);
+	fd = tt->event.fd;
+	rsp.cqe = (struct nvme_cqe){ .cid = put_le16(tt->event.cid),
+		.sqhd = put_le16(NVME_SQHD_NONE),
+		.result = put_le64(NVME_AER_NOTICE | (uint32_t)notice << 8) };
+	tt->event.fd = 0;
+	pthread_mutex_unlock(&tt->target.lock);
+	len = nvme_tcp_put(out, &rsp, 0, 4);
+	return fd && send(fd, out, len, MSG_NOSIGNAL) == (ssize_t)len;
+}
+
 static bool one(struct conn *c)
 {
 	const struct nvme_sqe sqe = c->pdu.sqe;
@@ -259,8 +285,11 @@ static bool one(struct conn *c)
 		return be_evil(c, cid, len);
 	if (out && len && !c->pdu.data && !ask_data(c, cid, len))
 		return false;
-	if (!target_do(&c->tt->target, c->qid, &sqe, c->data, len, &cqe))
+	if (!target_do(&c->tt->target, c->qid, &sqe, c->data, len, &cqe)) {
+		if (!c->qid && sqe.opcode == NVME_ADMIN_ASYNC_EVENT)
+			keep_event(c, cid);
 		return true;
+	}
 	if (out || !len || get_le16(cqe.status))
 		return reply(c, &cqe);
 	return give_data(c, cid, len, c->tt->success) && (c->tt->success || reply(c, &cqe));

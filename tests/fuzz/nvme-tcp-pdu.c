@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nvme core/target core/net */
-/* NVMe/TCP PDUs: the codec under any bytes, and the whole initiator (attach, one lane, every kind
- * of request) against a target that does what the input says. Each request ends once, and no buffer
- * is touched before or after its time. */
+/* NVMe/TCP PDUs and the ANA log: the codec under any bytes, and the whole initiator (attach, one
+ * lane, every kind of request) against a target that does what the input says. Each request ends
+ * once, and no buffer is touched before or after its time. */
 #include "bdev.h"
 #include "pipe.h"
 #include "protocol.h"
@@ -65,6 +65,20 @@ static void check_codec(const uint8_t *data, size_t size)
 	if (again.data != pdu.data || again.plen > pdu.plen ||
 		nvme_tcp_get(&again, out, again.hlen, dgst, &diag))
 		abort();
+}
+
+/* The ANA log. The first byte is also the group. */
+static void check_ana(const uint8_t *data, size_t size)
+{
+	struct diag diag = { 0 };
+	uint8_t state = 0;
+
+	if (nvme_ana_get(&state, data, size, data[0] & 7, &diag)) {
+		if (!diag.err || !diag.text[0])
+			abort();
+	} else if (!state || (state > NVME_ANA_PERSISTENT_LOSS && state != NVME_ANA_CHANGE)) {
+		abort();
+	}
 }
 
 static bool all(const uint8_t *p, uint8_t value, uint32_t len)
@@ -200,6 +214,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	check_codec(data, size);
+	check_ana(data, size);
 	if (size >= 4)
 		run(data, size);
 	return 0;

@@ -270,6 +270,42 @@ static const struct {
 };
 #define NS_IDS (sizeof(ns_id) / sizeof(ns_id[0]))
 
+static bool ana_state_known(uint8_t state)
+{
+	return (state >= NVME_ANA_OPTIMIZED && state <= NVME_ANA_PERSISTENT_LOSS) ||
+	       state == NVME_ANA_CHANGE;
+}
+
+int nvme_ana_get(uint8_t *state, const void *p, size_t len, uint32_t grpid, struct diag *diag)
+{
+	const struct nvme_ana_log *log = p;
+	const struct nvme_ana_group *group;
+	size_t at = sizeof(*log);
+	unsigned groups;
+
+	if (len < sizeof(*log))
+		return too_short(diag, "ANA log", len, sizeof(*log));
+	groups = get_le16(log->groups);
+	for (unsigned i = 0; i < groups; i++) {
+		group = (const void *)((const uint8_t *)p + at);
+		if (len - at < sizeof(*group) ||
+			get_le32(group->nnsid) > (len - at - sizeof(*group)) / sizeof(le32))
+			return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+				"ANA log: group %u of %u ends behind its %zu bytes", i + 1, groups,
+				len);
+		at += sizeof(*group) + get_le32(group->nnsid) * sizeof(le32);
+		if (get_le32(group->grpid) != grpid)
+			continue;
+		*state = group->state & 0xf;
+		if (ana_state_known(*state))
+			return 0;
+		return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+			"ANA log: group %u has the reserved state %xh", grpid, *state);
+	}
+	return diag_set(diag, DIAG_PROTOCOL, EPROTO,
+		"ANA log: group %u of the namespace is not among its %u groups", grpid, groups);
+}
+
 void nvme_ns_ids_put(uint8_t page[NVME_IDENTIFY_LEN], const struct nvme_ns_ids *ids)
 {
 	static const uint8_t none[16];

@@ -51,6 +51,9 @@ struct nvme_ns_info {
 void nvme_ns_put(struct nvme_id_ns *, const struct nvme_ns_info *);
 int nvme_ns_get(struct nvme_ns_info *, const void *, size_t, struct diag *);
 
+/* Find the state (enum nvme_ana_state) of a group in the ANA log. */
+int nvme_ana_get(uint8_t *state, const void *, size_t, uint32_t grpid, struct diag *);
+
 struct nvme_ns_ids {
 	uint8_t uuid[16], nguid[16], eui64[8], csi;
 };

@@ -200,6 +200,14 @@ static void listen_for_event(struct nvme_ctrl *ctrl)
 	command(ctrl, &ctrl->event, &sqe, 0, 0);
 }
 
+static void handle_notice(struct nvme_ctrl *ctrl, uint32_t info)
+{
+	if (info == NVME_NOTICE_NS_CHANGED && ctrl->ev->ns_changed)
+		ctrl->ev->ns_changed(ctrl);
+	else if (info == NVME_NOTICE_ANA && ctrl->ev->ana_changed)
+		ctrl->ev->ana_changed(ctrl);
+}
+
 static void event_done(struct nvme_req *req, const struct nvme_cqe *cqe)
 {
 	struct nvme_ctrl *ctrl = container_of(req, struct nvme_ctrl, event);
@@ -209,13 +217,12 @@ static void event_done(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (!cqe)
 		return;
 	if (nvme_check(req, cqe, &why))
-		return; /* without events only notice of a resize is lost */
+		return; /* without events a resize is not noticed, and ANA only by statuses */
 	dw0 = (uint32_t)get_le64(cqe->result);
 	loop_trace(ctrl->loop, "%s: event of type %u, %02xh, log %02xh", ctrl->conf.where,
 		NVME_AER_TYPE(dw0), NVME_AER_INFO(dw0), NVME_AER_LOG(dw0));
-	if (NVME_AER_TYPE(dw0) == NVME_AER_NOTICE && NVME_AER_INFO(dw0) == NVME_NOTICE_NS_CHANGED &&
-		ctrl->step == STEP_UP && ctrl->ev->ns_changed)
-		ctrl->ev->ns_changed(ctrl);
+	if (NVME_AER_TYPE(dw0) == NVME_AER_NOTICE && ctrl->step == STEP_UP)
+		handle_notice(ctrl, NVME_AER_INFO(dw0));
 	if (ctrl->qp.state == QP_UP)
 		listen_for_event(ctrl);
 }
@@ -256,6 +263,14 @@ static uint32_t configuration(const struct nvme_ctrl *ctrl)
 	return cc;
 }
 
+/* The bits of OAES are those of the feature. */
+static uint32_t wanted_events(const struct nvme_ctrl *ctrl)
+{
+	uint32_t ana = ctrl->id.cmic & NVME_CMIC_ANA ? NVME_EVENT_ANA : 0;
+
+	return ctrl->id.oaes & (NVME_EVENT_NS_ATTR | ana);
+}
+
 /* Send the command of the current step. */
 static void step_send(struct nvme_ctrl *ctrl)
 {
@@ -285,7 +300,7 @@ static void step_send(struct nvme_ctrl *ctrl)
 	case STEP_EVENTS:
 		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_SET_FEATURES,
 			.cdw10 = put_le32(NVME_FEATURE_ASYNC_EVENT),
-			.cdw11 = put_le32(NVME_EVENT_NS_ATTR) };
+			.cdw11 = put_le32(wanted_events(ctrl)) };
 		break;
 	case STEP_SHUTDOWN:
 		sqe = property_set(NVME_CC, configuration(ctrl) | NVME_CC_SHN_NORMAL);
@@ -391,7 +406,7 @@ static void handle_queue_count(struct nvme_ctrl *ctrl, uint32_t dw0)
 
 	if (granted < ctrl->queues)
 		ctrl->queues = (uint16_t)granted;
-	step_to(ctrl, ctrl->id.oaes & NVME_OAES_NS_ATTR ? STEP_EVENTS : STEP_UP);
+	step_to(ctrl, wanted_events(ctrl) ? STEP_EVENTS : STEP_UP);
 }
 
 static void closing(struct nvme_ctrl *ctrl)
@@ -459,7 +474,7 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	if (!cqe)
 		return;
 	err = nvme_check(req, cqe, &why);
-	/* only notice of a resize is lost: go on without */
+	/* continue without events */
 	if (err && before == STEP_EVENTS) {
 		step_to(ctrl, STEP_UP);
 		err = 0;

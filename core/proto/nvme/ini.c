@@ -13,7 +13,17 @@
 
 #define BEST 4096
 
-enum dev_step { NS_LIST, NS_SEEK, NS_IDENTIFY, NS_DESC, NS_NVM, NS_DONE, NS_CHANGED, NS_AGAIN };
+enum dev_step {
+	NS_LIST,
+	NS_SEEK,
+	NS_IDENTIFY,
+	NS_DESC,
+	NS_NVM,
+	NS_ANA,
+	NS_DONE,
+	NS_CHANGED,
+	NS_AGAIN
+};
 
 static struct nvme_dev *dev_of(struct nvme_ctrl *ctrl)
 {
@@ -34,9 +44,11 @@ static void step_send(struct nvme_dev *dev)
 		[NS_IDENTIFY] = "identify namespace",
 		[NS_DESC] = "identify namespace descriptors",
 		[NS_NVM] = "identify limits of the NVM command set",
+		[NS_ANA] = "read ANA log",
 		[NS_CHANGED] = "read changed namespace list",
 		[NS_AGAIN] = "identify namespace",
 	};
+	uint32_t in = NVME_IDENTIFY_LEN;
 	struct nvme_sqe sqe;
 
 	switch ((enum dev_step)dev->step) {
@@ -56,6 +68,10 @@ static void step_send(struct nvme_dev *dev)
 	case NS_NVM:
 		sqe = nvme_identify(NVME_CNS_IO_CTRL, 0, NVME_CSI_NVM);
 		break;
+	case NS_ANA: /* reading the log re-arms the event */
+		sqe = nvme_ana_get_log(dev);
+		in = nvme_ana_log_len(dev);
+		break;
 	case NS_CHANGED: /* reading the log re-arms the event */
 		sqe = (struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
 			.nsid = put_le32(NVME_NSID_ALL),
@@ -67,7 +83,7 @@ static void step_send(struct nvme_dev *dev)
 		return;
 	}
 	dev->req.what = what[dev->step];
-	nvme_ctrl_send(&dev->ctrl, &dev->req, &sqe, NVME_IDENTIFY_LEN);
+	nvme_ctrl_send(&dev->ctrl, &dev->req, &sqe, in);
 }
 
 /* 0: first read the list of existing namespaces, for the message. */
@@ -278,6 +294,26 @@ static int dev_fence(struct bdev *bdev, struct bdev_fence *fence)
 	return 0;
 }
 
+/* The step after the last one of a refresh. */
+static uint8_t next_refresh(struct nvme_dev *dev)
+{
+	bool again = dev->refresh_again;
+
+	dev->refresh_again = false;
+	return again ? NS_CHANGED : NS_DONE;
+}
+
+static int handle_ana_log(struct nvme_dev *dev, struct diag *why)
+{
+	bool is_new = false;
+	int err = nvme_ana_handle_log(dev, &is_new, why);
+
+	dev->step = next_refresh(dev);
+	if (is_new && dev->bdev.state == BDEV_UP)
+		changed(dev);
+	return err;
+}
+
 static int handle_refresh(struct nvme_dev *dev, const uint8_t *page, struct diag *why)
 {
 	struct nvme_ns_info ns;
@@ -291,14 +327,18 @@ static int handle_refresh(struct nvme_dev *dev, const uint8_t *page, struct diag
 		return diag_set(why, DIAG_MISMATCH, EIO,
 			"namespace %u now has blocks of %u bytes instead of %u", dev->nsid,
 			1u << ns.shift, 1u << dev->shift);
-	dev->step = dev->refresh_again ? NS_CHANGED : NS_DONE;
-	dev->refresh_again = false;
 	dev->ns = ns;
+	dev->step = nvme_ana_reported(dev) ? NS_ANA : next_refresh(dev);
 	if (dev->bdev.lim.size != ns.blocks << dev->shift) {
 		dev->bdev.lim.size = ns.blocks << dev->shift;
 		changed(dev);
 	}
 	return 0;
+}
+
+static uint8_t after_nvm(const struct nvme_dev *dev)
+{
+	return nvme_ana_reported(dev) ? NS_ANA : NS_DONE;
 }
 
 static int step_done(struct nvme_dev *dev, struct diag *why)
@@ -324,8 +364,10 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 		return err;
 	case NS_NVM:
 		err = nvme_nvm_get(&dev->nvm, page, NVME_IDENTIFY_LEN, why);
-		dev->step = NS_DONE;
+		dev->step = after_nvm(dev);
 		return err;
+	case NS_ANA:
+		return handle_ana_log(dev, why);
 	case NS_CHANGED:
 		dev->step = NS_AGAIN;
 		return 0;
@@ -337,10 +379,50 @@ static int step_done(struct nvme_dev *dev, struct diag *why)
 	return 0;
 }
 
-/* Refused, but the disk works without: identification before NVMe 1.3, limits before 2.0, a log. */
-static bool optional(const struct nvme_dev *dev)
+/* Refused, but the disk works without: identification before NVMe 1.3, limits before 2.0, logs.
+ * Return false for other steps. */
+static bool skip_optional(struct nvme_dev *dev)
 {
-	return dev->step == NS_DESC || dev->step == NS_NVM || dev->step == NS_CHANGED;
+	switch ((enum dev_step)dev->step) {
+	case NS_DESC:
+		dev->step = NS_NVM;
+		return true;
+	case NS_NVM:
+		dev->step = after_nvm(dev);
+		return true;
+	case NS_CHANGED:
+		dev->step = NS_AGAIN;
+		return true;
+	case NS_ANA:
+		dev->step = next_refresh(dev);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void read_ana(struct nvme_dev *dev)
+{
+	if (dev->bdev.state == BDEV_DOWN || dev->ctrl.step != STEP_UP)
+		return;
+	if (dev->bdev.state == BDEV_OPENING || dev->step != NS_DONE) {
+		dev->ana_again = true;
+	} else if (nvme_ana_may_read(dev)) {
+		dev->step = NS_ANA;
+		step_send(dev);
+	}
+}
+
+static void set_up(struct nvme_dev *dev)
+{
+	fix_identity(dev);
+	fix_session(dev);
+	dev->ctrl.deadline_ns = 0;
+	if (!dev->ctrl.conf.timeout_ms) /* the lanes' timeout */
+		dev->ctrl.conf.timeout_ms = BDEV_TIMEOUT_MS;
+	dev->bdev.changing_ms = dev->ctrl.id.anatt * 1000u;
+	dev->bdev.state = BDEV_UP;
+	changed(dev);
 }
 
 static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
@@ -354,8 +436,7 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 	err = nvme_check(req, cqe, &why);
 	if (err && (dev->missing || (dev->step == NS_IDENTIFY && err == -ENODEV))) {
 		err = no_namespace(dev, &why);
-	} else if (err && optional(dev)) {
-		dev->step++;
+	} else if (err && skip_optional(dev)) {
 		err = 0;
 	} else if (!err) {
 		err = step_done(dev, &why);
@@ -370,15 +451,10 @@ static void replied(struct nvme_req *req, const struct nvme_cqe *cqe)
 		step_send(dev);
 		return;
 	}
-	if (dev->bdev.state != BDEV_OPENING)
-		return;
-	fix_identity(dev);
-	fix_session(dev);
-	dev->ctrl.deadline_ns = 0;
-	if (!dev->ctrl.conf.timeout_ms) /* the lanes' timeout */
-		dev->ctrl.conf.timeout_ms = BDEV_TIMEOUT_MS;
-	dev->bdev.state = BDEV_UP;
-	changed(dev);
+	if (dev->bdev.state == BDEV_OPENING)
+		set_up(dev);
+	if (dev->ana_again)
+		read_ana(dev);
 }
 
 static void ctrl_up(struct nvme_ctrl *ctrl)
@@ -404,16 +480,32 @@ static void ns_changed(struct nvme_ctrl *ctrl)
 	step_send(dev);
 }
 
+static void ana_changed(struct nvme_ctrl *ctrl)
+{
+	read_ana(dev_of(ctrl));
+}
+
+static void ana_fired(struct loop_timer *timer)
+{
+	read_ana(container_of(timer, struct nvme_dev, ana_timer));
+}
+
+static void ana_noticed(struct access_notice *notice)
+{
+	read_ana(container_of(notice, struct nvme_dev, notice));
+}
+
 static void ctrl_down(struct nvme_ctrl *ctrl)
 {
 	struct nvme_dev *dev = dev_of(ctrl);
 
+	loop_timer_del(dev->bdev.loop, &dev->ana_timer);
 	dev->bdev.why = ctrl->why;
 	dev->bdev.state = BDEV_DOWN;
 	changed(dev);
 }
 
-static const struct nvme_ctrl_events events = { ctrl_up, ns_changed, ctrl_down };
+static const struct nvme_ctrl_events events = { ctrl_up, ns_changed, ctrl_down, ana_changed };
 
 static void dev_stop(struct bdev *bdev)
 {
@@ -424,6 +516,10 @@ static void dev_free(struct bdev *bdev)
 {
 	struct nvme_dev *dev = (struct nvme_dev *)bdev;
 
+	bdev->changed = NULL;
+	bdev->state = BDEV_DOWN;
+	access_notice_fini(&dev->notice);
+	loop_timer_del(bdev->loop, &dev->ana_timer);
 	nvme_ctrl_fini(&dev->ctrl);
 	free(dev);
 }
@@ -510,6 +606,8 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	dev->write = env->write;
 	dev->depth = (uint16_t)depth;
 	dev->req.done = replied;
+	dev->ana_timer.fire = ana_fired;
+	access_notice_init(&dev->notice, loop, ana_noticed);
 	err = nvme_ctrl_open(&dev->ctrl, loop, false, (uint16_t)queues, &events, diag);
 	if (err)
 		goto fail;

@@ -123,6 +123,8 @@ static void lane_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 		return;
 	io->detail = status ? status | NVME_STATUS_OF_IO : 0;
 	io->status = -nvme_status_errno(io->detail);
+	if (NVME_STATUS_TYPE(status) == NVME_STATUS_TYPE_PATH)
+		access_notice_post(&nl->dev->notice);
 	/* DSM has no FUA, so a trim with IO_FUA is followed by a flush in the slot it just
 	 * released. */
 	if (!io->status && io->kind == IO_TRIM && io->flags & IO_FUA && nl->dev->vwc &&

@@ -4,6 +4,7 @@
  * controller (ctrl.c) is the admin queue; ini.c and lane.c make a bdev and its lanes of it,
  * discovery.c reads a log with it. */
 #pragma once
+#include "access_notice.h"
 #include "bdev.h"
 #include "codec.h"
 #include "inflight.h"
@@ -203,6 +204,7 @@ struct nvme_ctrl_events {
 	void (*up)(struct nvme_ctrl *);
 	void (*ns_changed)(struct nvme_ctrl *); /* only while up; NULL = ignored */
 	void (*down)(struct nvme_ctrl *);
+	void (*ana_changed)(struct nvme_ctrl *); /* as ns_changed */
 };
 #define NVME_SCRATCH 65536 /* of the admin queue: Identify data, log pages */
 /* conf is the controller's copy and set. Resolves the host if its address is unknown. */
@@ -229,8 +231,9 @@ uint32_t nvme_ctrl_max_data(const struct nvme_ctrl *);
 const char *nvme_step_name(uint8_t step);
 
 /* The disk. Lanes, on any thread, read what is constant from UP on, and share only qids. */
-#define NVME_QUEUES 64
-#define NVME_DEPTH  128
+#define NVME_QUEUES  64
+#define NVME_DEPTH   128
+#define NVME_ANA_LOG 16384 /* bytes of the ANA log that are read: about 500 groups */
 struct nvme_dev {
 	struct bdev bdev;
 	struct nvme_ctrl ctrl;
@@ -253,10 +256,24 @@ struct nvme_dev {
 	uint32_t range; /* most blocks in one DSM range */
 	struct nvme_req fence_req;
 	struct bdev_fence *fence; /* NULL: none in progress */
+	/* ana.c; again: the log may have changed since it was read */
+	bool ana_again;
+	uint64_t ana_read_ns;
+	struct loop_timer ana_timer;
+	struct access_notice notice;
+	uint8_t ana_log[NVME_ANA_LOG];
 };
 #define NVME_RANGES 16 /* most DSM ranges in one trim: each tag has room for them */
 int nvme_discover(struct loop *, struct uri *, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 void nvme_rdma_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
 void nvme_tcp_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);
+/* ana.c: whether the controller reports the access of the namespace; the command for that, and the
+ * bytes it returns; its answer, -EPROTO: invalid; whether the command may be sent now, else
+ * ana_timer is set. */
+bool nvme_ana_reported(const struct nvme_dev *);
+struct nvme_sqe nvme_ana_get_log(struct nvme_dev *);
+uint32_t nvme_ana_log_len(const struct nvme_dev *);
+int nvme_ana_handle_log(struct nvme_dev *, bool *changed, struct diag *);
+bool nvme_ana_may_read(struct nvme_dev *);
 int nvme_lane(struct lane **, struct bdev *, struct loop *, struct diag *);

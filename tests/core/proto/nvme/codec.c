@@ -275,6 +275,44 @@ Test(nvme_codec, identify_namespace)
 	cr_assert_eq(info.blocks, 0, "there is no such namespace");
 }
 
+static int ana_get(uint8_t *state, const void *log, size_t len, uint32_t grpid, const char *words)
+{
+	struct diag diag = { 0 };
+	int err = nvme_ana_get(state, log, len, grpid, &diag);
+
+	if (err)
+		diag_says(&diag, DIAG_PROTOCOL, NULL, words);
+	return err;
+}
+
+Test(nvme_codec, ana_log)
+{
+	struct {
+		struct nvme_ana_log head;
+		struct nvme_ana_group first;
+		le32 nsid[2];
+		struct nvme_ana_group second;
+	} log = { .head.groups = put_le16(2),
+		.first = { .grpid = put_le32(1), .nnsid = put_le32(2), .state = 0xf },
+		.second = { .grpid = put_le32(9), .state = 0xf0 | NVME_ANA_INACCESSIBLE } };
+	uint8_t state;
+
+	cr_assert_eq(ana_get(&state, &log, sizeof(log), 1, ""), 0);
+	cr_assert_eq(state, NVME_ANA_CHANGE);
+	cr_assert_eq(ana_get(&state, &log, sizeof(log), 9, ""), 0);
+	cr_assert_eq(state, NVME_ANA_INACCESSIBLE, "the upper bits are reserved");
+	cr_assert_eq(ana_get(&state, &log, sizeof(log), 2, "group_2 not"), -EPROTO);
+	cr_assert_eq(ana_get(&state, &log, 15, 1, "15_bytes"), -EPROTO);
+	cr_assert_eq(ana_get(&state, &log, sizeof(log) - 1, 1, ""), 0);
+	cr_assert_eq(ana_get(&state, &log, sizeof(log) - 1, 9, "group_2 of_2"), -EPROTO);
+	log.first.nnsid = put_le32(11);
+	cr_assert_eq(ana_get(&state, &log, sizeof(log), 1, "group_1 of_2"), -EPROTO);
+	log.first.nnsid = put_le32(10);
+	cr_assert_eq(ana_get(&state, &log, sizeof(log), 1, ""), 0);
+	log.first.state = 6;
+	cr_assert_eq(ana_get(&state, &log, sizeof(log), 1, "reserved 6h"), -EPROTO);
+}
+
 Test(nvme_codec, namespace_descriptors)
 {
 	static uint8_t page[NVME_IDENTIFY_LEN];
