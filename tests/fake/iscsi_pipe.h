@@ -68,6 +68,9 @@ static struct target { /* all connections of one run */
 	bool no_cache, no_fua, deferred;    /* deferred: sense data is about an earlier command */
 	unsigned failing, only;             /* as of tests/fake/srp_peer.h */
 	uint8_t fails_with, sense[3], no_luns; /* no_luns: of REPORT LUNS */
+	/* of ALUA: TPGS, 0: none; state of the one port group; how often that was reported */
+	uint8_t tpgs, access;
+	unsigned reports;
 	unsigned commands, writes, reads, flushes, fuas, unmaps, sames, capacities;
 	uint64_t blocks;
 	uint8_t spoil; /* 1: the next header digest, 2: the next data digest */
@@ -231,21 +234,27 @@ static void hang_up(struct pipe *pipe)
 
 static uint32_t inquire(const uint8_t *cdb, uint8_t page[256])
 {
-	static const uint8_t pages[] = { 0x00, 0x80, 0xb0, 0xb2 };
+	static const uint8_t pages[] = { 0x00, 0x80, 0xb0, 0xb2, 0x83 };
+	static const uint8_t group[] = { 1, 0x95, 0, 4, 0, 0, 0, 1 };
 
 	page[1] = cdb[2];
 	switch (cdb[1] ? cdb[2] : -1) {
 	case -1:
 		page[1] = 0;
+		page[5] = (uint8_t)(target.tpgs << 4);
 		memcpy(page + 8, "ACME    Anvil           1.0 ", 28);
 		return 96;
 	case 0x00:
 		memcpy(page + 4, pages, sizeof(pages));
-		page[3] = sizeof(pages);
+		page[3] = sizeof(pages) - !target.tpgs;
 		break;
 	case 0x80:
 		memcpy(page + 4, "S3R1AL", 6);
 		page[3] = 6;
+		break;
+	case 0x83:
+		memcpy(page + 4, group, sizeof(group));
+		page[3] = sizeof(group);
 		break;
 	case 0xb0:
 		wire_put_be(page + 20, 4, 4096); /* UNMAP */
@@ -290,6 +299,13 @@ static uint8_t answer(const uint8_t *cdb, uint8_t page[256], uint32_t *len)
 		wire_put_be(page + 8, 4, 512);
 		page[14] = 0xc0;
 		*len = target.small ? 0 : 32;
+		break;
+	case 0xa3: /* REPORT TARGET PORT GROUPS */
+		target.reports++;
+		page[3] = 8;
+		page[4] = target.access;
+		page[7] = 1;
+		*len = target.tpgs ? 12 : 0;
 		break;
 	case 0x1a: /* MODE SENSE(6) */
 		page[0] = 23;

@@ -506,6 +506,8 @@ static void run(void)
 	target.small = how & 16;
 	target.split_status = how & 32;
 	target.chunk = how & 64 ? 1 + more : 0;
+	target.tpgs = !(how & 64) && more & 1;
+	target.access = more >> 1 & 0xf;
 	if (!(how & 64) && more > 247) { /* answers overtake data, in bursts of many PDUs */
 		target.slow = more - 247u;
 		target.recv = 2048;

@@ -79,6 +79,81 @@ Test(iscsi_ini, what_this_port_cannot_do_another_does)
 	down();
 }
 
+/* ---- ALUA: over `paths`. */
+
+#define STANDBY 2
+
+static void open_alua(const char *keys, uint8_t state)
+{
+	struct bdev_env env = { .write = true, .timeout_ms = 2000, .initiator = "iqn.x:me" };
+	char text[200];
+
+	snprintf(text, sizeof(text), "iscsi://10.0.0.1/" IQN "/0?%s", keys);
+	begin();
+	target.tpgs = 1;
+	target.access = state;
+	host_open(text, &env);
+	cr_assert_eq(pool_new(&pool, ROOM, COUNT, NULL), 0);
+	cr_assert_eq(lane_map(lane, pool, NULL), 0);
+}
+
+Test(iscsi_ini, a_closed_port_group_is_waited_for)
+{
+	open_alua("loss=20", 0);
+	cr_assert_eq(target.reports, 1);
+	target.access = STANDBY;
+	fails(2, 6, 0x2a, 6, 1); /* asymmetric access state changed */
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0, "executed after the unit attention");
+	run_ms(200);
+	cr_assert_eq(target.reports, 2);
+	finished = 0;
+	submit(0, IO_WRITE, 0, 0, 512);
+	run_ms(5000);
+	cr_assert_eq(finished, 0);
+	cr_assert_eq(target.writes, 1, "not even sent");
+	target.access = 1;
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, 0);
+	cr_assert_leq(target.reports, 9, "once a second");
+	target.access = STANDBY;
+	fails(2, 2, 0x04, 0x0b, 1);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), -EHOSTUNREACH);
+	diag_says(&disk->why, DIAG_UNREACHABLE, NULL, "access_state standby");
+	cr_assert_eq(lane->state, LANE_UP);
+	down();
+}
+
+Test(iscsi_ini, a_port_group_that_is_closed_from_the_start)
+{
+	open_alua("loss=20", STANDBY);
+	finished = 0;
+	submit(0, IO_WRITE, 0, 0, 512);
+	run_ms(3000);
+	cr_assert_eq(finished, 0);
+	target.access = 0;
+	turns_until(1);
+	cr_assert_eq(request[0].io.status, 0);
+	down();
+}
+
+/* A unit attention with each command costs ten reports a second. */
+Test(iscsi_ini, unit_attentions_without_end)
+{
+	unsigned reports;
+	uint64_t start;
+
+	open_alua("loss=20", 0);
+	reports = target.reports;
+	for (start = loop_clock(); loop_clock() - start < 3000000000ull; run_ms(5)) {
+		fails(2, 6, 0x2a, 6, 2);
+		target.access = !target.access;
+		cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	}
+	cr_assert_gt(target.reports, reports + 10);
+	cr_assert_leq(target.reports, reports + 35);
+	down();
+}
+
 /* ---- Writes that a reset of the disk may have lost. */
 
 static void attention(uint8_t opcode, uint8_t asc, uint8_t ascq)

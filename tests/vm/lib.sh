@@ -890,6 +890,17 @@ iscsi_target() {
 	echo 1 >"$group/enable"
 }
 
+# iscsi_group IQN NUMBER: another portal group of the target, with the disk of /run/disk
+iscsi_group() {
+	local group="$lio/iscsi/$1/tpgt_$2"
+	mkdir "$group" "$group/lun/lun_0"
+	echo 0 >"$group/attrib/authentication"
+	echo 1 >"$group/attrib/generate_node_acls"
+	echo 0 >"$group/attrib/demo_mode_write_protect"
+	ln -s $lio/core/fileio_1/disk "$group/lun/lun_0/s0"
+	echo 1 >"$group/enable"
+}
+
 # iscsi_portal IQN ADDRESS:PORT [iser]
 iscsi_portal() {
 	mkdir "$lio/iscsi/$1/tpgt_1/np/$2"

@@ -15,6 +15,8 @@
 /* A target may execute commands of a lost session later, and does not report for how long: allow
  * this time. */
 #define QUIESCE_MS 5000
+#define CLOSED_MS  1000 /* between two questions for the access of a closed path */
+#define PAUSE_MS   100  /* the same, whatever the target reports */
 
 static void changed(struct scsi_disk *disk)
 {
@@ -34,6 +36,20 @@ static void beat_set(struct scsi_disk *disk, uint64_t at_ns)
 	loop_timer_set(disk->bdev.loop, &disk->beat, at_ns);
 }
 
+static void set_access(struct scsi_disk *disk)
+{
+	disk->bdev.access = disk->scsi.access;
+	disk->bdev.access_word = disk->scsi.access_word;
+}
+
+static void poll_disk(struct scsi_disk *disk)
+{
+	if (!scsi_ini_poll(&disk->scsi))
+		return;
+	disk->polled_ns = loop_now(disk->bdev.loop);
+	disk->ask_again = false;
+}
+
 static void beat_fired(struct loop_timer *timer)
 {
 	struct scsi_disk *disk = container_of(timer, struct scsi_disk, beat);
@@ -47,7 +63,43 @@ static void beat_fired(struct loop_timer *timer)
 		return;
 	}
 	beat_set(disk, loop_now(disk->bdev.loop) + detect_ns(disk) / 3);
-	scsi_ini_poll(&disk->scsi);
+	poll_disk(disk);
+}
+
+/* The access of the path may have changed. */
+static void ask_access(struct scsi_disk *disk)
+{
+	uint64_t now = loop_now(disk->bdev.loop), due = disk->polled_ns + PAUSE_MS * MSEC;
+
+	if (disk->bdev.state != BDEV_UP || !scsi_ini_reports_access(&disk->scsi))
+		return;
+	disk->ask_again = true;
+	if (disk->beat.on && disk->beat.at_ns > due)
+		beat_set(disk, due > now ? due : now);
+}
+
+static void access_noticed(struct access_notice *notice)
+{
+	ask_access(container_of(notice, struct scsi_disk, notice));
+}
+
+/* Report what the last poll has found. */
+static void poll_ended(struct scsi_disk *disk)
+{
+	struct bdev *bdev = &disk->bdev;
+	const struct scsi_ini *scsi = &disk->scsi;
+	uint64_t soon = loop_now(bdev->loop) + CLOSED_MS * MSEC;
+	bool is_new = scsi->resized || bdev->access_word != scsi->access_word;
+
+	if (scsi->resized)
+		bdev->lim.size = scsi->blocks << scsi->shift;
+	set_access(disk);
+	if (bdev->access > BDEV_ACCESS_NON_OPTIMIZED && disk->beat.at_ns > soon)
+		beat_set(disk, soon);
+	if (disk->ask_again)
+		ask_access(disk);
+	if (is_new)
+		changed(disk);
 }
 
 /* Send the pending command if the window allows. */
@@ -98,11 +150,12 @@ static void scsi_done(struct scsi_ini *scsi, const struct diag *why)
 		scsi_ini_id(scsi, &disk->bdev.id);
 		if (!disk->conf->timeout_ms) /* of its lanes */
 			disk->conf->timeout_ms = BDEV_TIMEOUT_MS;
+		set_access(disk);
+		disk->bdev.changing_ms = scsi->transition_ms;
 		disk->bdev.state = BDEV_UP;
 		changed(disk);
-	} else if (scsi->resized) {
-		lim->size = scsi->blocks << scsi->shift;
-		changed(disk);
+	} else {
+		poll_ended(disk);
 	}
 }
 
@@ -187,7 +240,7 @@ static const char *command_name(const void *owner)
 
 static void target_event(struct scsi_sess *sess)
 {
-	scsi_ini_poll(&((struct scsi_disk *)sess->user)->scsi);
+	poll_disk(sess->user);
 }
 
 static void set_down(struct scsi_disk *disk, const struct diag *why)
@@ -257,6 +310,9 @@ void scsi_disk_stop(struct bdev *bdev)
 
 void scsi_disk_fini(struct scsi_disk *disk)
 {
+	disk->bdev.changed = NULL;
+	disk->bdev.state = BDEV_DOWN;
+	access_notice_fini(&disk->notice);
 	if (disk->lost_by) /* a lane that was freed may just have posted it */
 		loop_wait(disk->bdev.loop, &disk->loss_reported, 0);
 	resolve_cancel(&disk->resolve);
@@ -343,6 +399,7 @@ int scsi_disk_start(struct scsi_disk *disk, struct loop *loop, const struct bdev
 	disk->scsi.loop = loop;
 	disk->beat.fire = beat_fired;
 	disk->lost.run = report_lost;
+	access_notice_init(&disk->notice, loop, access_noticed);
 	disk->resolve.done = resolved;
 	disk->write = env->write;
 	err = conf->dst.ss.ss_family ? connect_to(disk, diag)

@@ -3,6 +3,7 @@
  * session opens the disk and then monitors it (disk.c); each further one is a lane (lane.c).
  * block/paths.c reconnects. */
 #pragma once
+#include "access_notice.h"
 #include "bdev.h"
 #include "inflight.h"
 #include "ini.h"
@@ -134,8 +135,11 @@ struct scsi_disk {        /* first member of the transport's disk */
 	volatile int loss_reported; /* `lost` has run */
 	struct resolve resolve;
 	struct loop_timer beat;
-	struct pool *page; /* data of the first session's commands */
-	uint64_t lanes;    /* numbers in use, as bits; atomic */
+	uint64_t polled_ns;          /* begin of the last poll */
+	bool ask_again;              /* access may have changed since */
+	struct access_notice notice; /* from lanes */
+	struct pool *page;           /* data of the first session's commands */
+	uint64_t lanes;              /* numbers in use, as bits; atomic */
 	bool reached, mapped, write;
 	/* the next command of the first session, if pending */
 	bool pending;

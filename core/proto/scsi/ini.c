@@ -9,9 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LUNS_LEN   SCSI_INI_PAGE
-#define ATTENTIONS 16 /* consecutive ones; a few at most */
-#define BEST       4096
+#define LUNS_LEN        SCSI_INI_PAGE
+#define ATTENTIONS      16 /* consecutive ones; a few at most */
+#define BEST            4096
+#define GROUPS_EXTENDED 0x20
 
 enum { PAGE_SERIAL = 1, PAGE_IDS = 2, PAGE_LIMITS = 4, PAGE_THIN = 8 };
 
@@ -28,6 +29,7 @@ enum step {
 	STEP_LIMITS,
 	STEP_THIN,
 	STEP_CACHE,
+	STEP_GROUPS,
 	STEP_DONE
 };
 
@@ -51,6 +53,8 @@ static const struct {
 	[STEP_LIMITS] = { "INQUIRY (block limits)", PAGE_LIMITS, 64, { 0x12, 1, 0xb0, [4] = 64 } },
 	[STEP_THIN] = { "INQUIRY (provisioning)", PAGE_THIN, 64, { 0x12, 1, 0xb2, [4] = 64 } },
 	[STEP_CACHE] = { "MODE SENSE(6)", 0, 192, { 0x1a, 0x08, 0x08, [4] = 192 } },
+	[STEP_GROUPS] = { "REPORT TARGET PORT GROUPS", 0, SCSI_INI_PAGE,
+		{ 0xa3, GROUPS_EXTENDED | 0x0a, [8] = SCSI_INI_PAGE >> 8, SCSI_INI_PAGE & 0xff } },
 	[STEP_DONE] = { "opening" },
 };
 
@@ -90,6 +94,8 @@ static void step_send(struct scsi_ini *ini)
 	uint8_t cdb[SCSI_INI_CDB];
 
 	memcpy(cdb, commands[ini->step].cdb, sizeof(cdb));
+	if (ini->step == STEP_GROUPS && !ini->extended)
+		cdb[1] &= (uint8_t)~GROUPS_EXTENDED;
 	ini->submit(ini, cdb, commands[ini->step].in);
 }
 
@@ -105,6 +111,8 @@ static void next_step(struct scsi_ini *ini)
 	ini->step++;
 	while (ini->step < STEP_DONE && commands[ini->step].page &&
 		!(ini->pages & commands[ini->step].page))
+		ini->step++;
+	if (ini->step == STEP_GROUPS && !scsi_ini_reports_access(ini))
 		ini->step++;
 }
 
@@ -233,6 +241,7 @@ static int read_inquiry(struct scsi_ini *ini, const uint8_t *page, uint32_t len,
 	put_text(ini->vendor, page + 8, 8);
 	put_text(ini->product, page + 16, 16);
 	put_text(ini->revision, page + 32, 4);
+	ini->tpgs = page[5] >> 4 & 3;
 	return 0;
 }
 
@@ -301,7 +310,7 @@ static void read_pages(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 						: 0;
 }
 
-/* Binary designators of the logical unit (SPC-4, 7.8.6). */
+/* Binary designators of the logical unit and of the port (SPC-4, 7.8.6). */
 static void read_ids(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 {
 	len = page_len(page, len);
@@ -310,7 +319,10 @@ static void read_ids(struct scsi_ini *ini, const uint8_t *page, uint32_t len)
 		const uint8_t *id = page + at;
 		uint8_t n = id[3];
 
-		if ((id[0] & 0xf) != 1 || id[1] & 0x30 || n > 16)
+		if ((id[0] & 0xf) != 1 || n > 16)
+			continue;
+		scsi_ini_read_port(ini, id);
+		if (id[1] & 0x30)
 			continue;
 		if ((id[1] & 0xf) == 3 && n > ini->naa_len) {
 			memcpy(ini->naa, id + 4, n);
@@ -394,6 +406,9 @@ static int handle_answer(struct scsi_ini *ini, const uint8_t *page, uint32_t len
 	case STEP_CACHE:
 		read_cache(ini, page, len);
 		break;
+	case STEP_GROUPS:
+		scsi_ini_read_groups(ini, page, len);
+		break;
 	case STEP_READY:
 	case STEP_DONE:
 		break;
@@ -401,13 +416,23 @@ static int handle_answer(struct scsi_ini *ini, const uint8_t *page, uint32_t len
 	return 0;
 }
 
+/* The step of a poll after the answer to another one: access, then size unless the path is closed.
+ */
+static uint8_t next_poll(const struct scsi_ini *ini, uint8_t step)
+{
+	if (step == STEP_GROUPS && ini->step == step)
+		return ini->access > BDEV_ACCESS_NON_OPTIMIZED ? STEP_DONE : STEP_SIZE;
+	return ini->step > STEP_SIZE10 ? STEP_DONE : ini->step;
+}
+
 /* Return whether the disk can be used without this command. A reservation conflict of TEST UNIT
- * READY proves that the disk exists. */
+ * READY proves that the disk exists, and so does a path that is closed. */
 static bool optional(const struct scsi_ini *ini, uint32_t detail)
 {
 	bool illegal = (detail & 0xffff) == (2 | 5 << 8);
 
-	return (ini->step == STEP_READY && (detail & 0xff) == 0x18) ||
+	return (ini->step == STEP_READY &&
+		       ((detail & 0xff) == 0x18 || scsi_ini_errno(detail) == EHOSTUNREACH)) ||
 	       (illegal && (ini->step == STEP_SIZE || ini->step > STEP_SIZE10));
 }
 
@@ -428,6 +453,22 @@ static bool retry(struct scsi_ini *ini, uint32_t detail)
 	return true;
 }
 
+/* Go to the next step, unless the answer to this one has set it. */
+static void advance(struct scsi_ini *ini, uint8_t step, uint32_t detail)
+{
+	if (ini->up && step == STEP_GROUPS) {
+		ini->step = next_poll(ini, step);
+		ini->tries = 0;
+		return;
+	}
+	if (ini->step == step && step != STEP_SEEK)
+		next_step(ini);
+	if (step == STEP_SIZE && !detail)
+		next_step(ini);
+	if (ini->up)
+		ini->step = next_poll(ini, step);
+}
+
 void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *from, uint32_t len)
 {
 	uint8_t page[SCSI_INI_PAGE], step = ini->step;
@@ -442,6 +483,11 @@ void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *fro
 	memcpy(page, from, len);
 	if (detail && retry(ini, detail))
 		return;
+	if (step == STEP_GROUPS && ini->extended && detail && optional(ini, detail)) {
+		ini->extended = false;
+		step_send(ini);
+		return;
+	}
 	if (!detail)
 		err = handle_answer(ini, page, len, &why);
 	else if (step == STEP_SEEK)
@@ -456,12 +502,7 @@ void scsi_ini_answered(struct scsi_ini *ini, uint32_t detail, const uint8_t *fro
 		finish(ini, &why);
 		return;
 	}
-	if (ini->step == step && step != STEP_SEEK)
-		next_step(ini);
-	if (step == STEP_SIZE && !detail)
-		next_step(ini);
-	if (ini->up && ini->step > STEP_SIZE10)
-		ini->step = STEP_DONE;
+	advance(ini, step, detail);
 	if (ini->step == STEP_DONE)
 		finish(ini, NULL);
 	else
@@ -472,19 +513,21 @@ void scsi_ini_start(struct scsi_ini *ini)
 {
 	ini->timer.fire = fired;
 	ini->cached = true; /* unless reported otherwise */
+	scsi_ini_reset_access(ini);
 	ini->step = ini->any_lun ? STEP_LUNS : STEP_INQUIRY;
 	step_send(ini);
 }
 
-void scsi_ini_poll(struct scsi_ini *ini)
+bool scsi_ini_poll(struct scsi_ini *ini)
 {
 	if (ini->step != STEP_DONE || !ini->up)
-		return;
+		return false;
 	ini->resized = false;
 	ini->deadline_ns = 0;
 	ini->tries = 0;
-	ini->step = STEP_SIZE;
+	ini->step = scsi_ini_reports_access(ini) ? STEP_GROUPS : STEP_SIZE;
 	step_send(ini);
+	return true;
 }
 
 void scsi_ini_stop(struct scsi_ini *ini)

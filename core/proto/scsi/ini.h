@@ -64,6 +64,10 @@ struct scsi_ini {
 	bool fua;
 	bool thin, reads_zero, can_unmap, same_unmaps;
 	bool resized;
+	/* of the path; transition_ms: the longest time of a transition, constant after done() */
+	uint8_t access; /* enum bdev_access */
+	const char *access_word;
+	uint32_t transition_ms;
 	uint32_t most, unmap, unmaps, same; /* blocks per transfer, UNMAP, its ranges, WRITE SAME */
 	/* private */
 	uint8_t step, tries;
@@ -71,13 +75,27 @@ struct scsi_ini {
 	uint8_t seek[SCSI_INI_SEEK][8], seek_count, seek_at, disks;
 	bool missing, up;
 	uint8_t pages; /* supported VPD pages */
+	/* ALUA: TPGS; target port group and relative port of the path, -1: unknown; whether the
+	 * target takes the extended form of REPORT TARGET PORT GROUPS */
+	uint8_t tpgs;
+	int32_t group, port;
+	bool extended;
 	struct loop_timer timer;
 };
 void scsi_ini_start(struct scsi_ini *);
-void scsi_ini_poll(struct scsi_ini *); /* read the size again, if open and idle */
+/* Read access and size again. False: it is not open, or not idle. */
+bool scsi_ini_poll(struct scsi_ini *);
 void scsi_ini_answered(struct scsi_ini *, uint32_t detail, const uint8_t *page, uint32_t len);
 const char *scsi_ini_command_name(const struct scsi_ini *); /* of the one in flight */
 void scsi_ini_stop(struct scsi_ini *); /* no done() follows; allowed on a zeroed one */
+/* alua.c: whether the target reports the access of the path; for ini.c: before the opening; a
+ * designator of VPD page 83h; the answer to REPORT TARGET PORT GROUPS */
+bool scsi_ini_reports_access(const struct scsi_ini *);
+void scsi_ini_reset_access(struct scsi_ini *);
+void scsi_ini_read_port(struct scsi_ini *, const uint8_t *designator);
+void scsi_ini_read_groups(struct scsi_ini *, const uint8_t *page, uint32_t len);
+/* Return whether a status suggests that the access of the path has changed. */
+bool scsi_ini_is_access(uint32_t detail);
 /* most: bytes that the transport moves with one command. -EROFS: write protected. */
 int scsi_ini_limits(
 	const struct scsi_ini *, uint64_t most, bool write, struct bdev_limits *, struct diag *);

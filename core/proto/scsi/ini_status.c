@@ -23,6 +23,7 @@ static const struct row {
 		"asymmetric access is changing" },
 	{ NOT_READY, 0x04, 0x0b, EHOSTUNREACH, SCSI_ELSEWHERE, "this target port is in standby" },
 	{ NOT_READY, 0x04, 0x0c, EHOSTUNREACH, SCSI_ELSEWHERE, "this target port is unavailable" },
+	{ NOT_READY, 0x04, 0x12, EHOSTUNREACH, SCSI_ELSEWHERE, "this target port is offline" },
 	{ NOT_READY, 0x3a, ANY, ENOMEDIUM, 0, "no medium" },
 	{ NOT_READY, ANY, ANY, EAGAIN, 0, "the disk is not ready" },
 	{ MEDIUM, 0x0c, ANY, EIO, 0, "write error on the medium" },
@@ -36,6 +37,7 @@ static const struct row {
 	{ ILLEGAL, 0x26, ANY, EINVAL, 0, "invalid field in the parameters" },
 	{ ILLEGAL, ANY, ANY, EINVAL, 0, "invalid command" },
 	{ ATTENTION, 0x29, ANY, EAGAIN, SCSI_AT_ONCE, "the disk was reset" },
+	{ ATTENTION, 0x2a, 0x06, EAGAIN, SCSI_AT_ONCE, "asymmetric access has changed" },
 	{ ATTENTION, 0x2a, 0x09, EAGAIN, SCSI_AT_ONCE, "the disk's size has changed" },
 	{ ATTENTION, 0x3f, 0x0e, EAGAIN, SCSI_AT_ONCE, "the target's LUNs have changed" },
 	{ ATTENTION, ANY, ANY, EAGAIN, SCSI_AT_ONCE, "unit attention" },
@@ -127,6 +129,15 @@ const char *scsi_ini_text(uint32_t detail)
 	return row ? row->text : at < 0 ? "unknown SCSI status" : plain[at].text;
 }
 
+bool scsi_ini_is_access(uint32_t detail)
+{
+	const uint32_t changed = SCSI_CHECK_CONDITION | ATTENTION << 8 | 0x2a << 16;
+
+	/* 2Ah/06h: changed; 2Ah/07h: an implicit transition has failed */
+	return detail == (changed | 6u << 24) || detail == (changed | 7u << 24) ||
+	       scsi_ini_errno(detail) == EHOSTUNREACH;
+}
+
 unsigned scsi_ini_retry(uint32_t detail)
 {
 	const struct row *row = row_of(detail);
@@ -144,6 +155,8 @@ int scsi_ini_diag(struct diag *diag, uint32_t detail, const char *what)
 		code = DIAG_BUSY;
 	else if (err == ENODEV)
 		code = DIAG_NOT_FOUND;
+	else if (err == EHOSTUNREACH)
+		code = DIAG_UNREACHABLE;
 	else if (err == EROFS)
 		code = DIAG_PERMISSION;
 	else if (err == ENOTSUP || err == EINVAL)

@@ -109,6 +109,8 @@ static void io_reply(struct scsi_sess *sess, struct scsi_slot *slot)
 	if (scsi_disk_note_status(
 		    sl->disk, &sl->view, &((struct scsi_ini_io *)io->lower)->sent, detail))
 		loop_post(sl->disk->bdev.loop, &sl->disk->lost);
+	if (detail && scsi_ini_is_access(detail))
+		access_notice_post(&sl->disk->notice);
 	if (scsi_ini_finish(&sl->disk->scsi, io, detail, slot->moved))
 		finish(sl, io);
 	else

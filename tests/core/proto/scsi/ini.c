@@ -56,6 +56,11 @@ Test(scsi_ini, sent_again_only_where_nothing_was_done)
 	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 10u << 24), SCSI_WAIT | SCSI_ELSEWHERE);
 	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 11u << 24), SCSI_ELSEWHERE);
 	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 12u << 24), SCSI_ELSEWHERE);
+	cr_assert_eq(scsi_ini_retry(2 | 2 << 8 | 4 << 16 | 18u << 24), SCSI_ELSEWHERE);
+	cr_assert(scsi_ini_is_access(2 | 2 << 8 | 4 << 16 | 18u << 24));
+	cr_assert(scsi_ini_is_access(2 | 6 << 8 | 0x2a << 16 | 6u << 24));
+	cr_assert_not(scsi_ini_is_access(2 | 6 << 8 | 0x2a << 16 | 9u << 24));
+	cr_assert_not(scsi_ini_is_access(2 | 3 << 8));
 	cr_assert_eq(scsi_ini_retry(2 | 3 << 8), SCSI_FINAL);
 	cr_assert_eq(scsi_ini_retry(2 | 5 << 8 | 0x24 << 16), SCSI_FINAL);
 	cr_assert_eq(scsi_ini_retry(0x18), SCSI_FINAL);
@@ -84,7 +89,7 @@ Test(scsi_ini, luns)
 static struct scsi_ini ini;
 static uint8_t answers[256][64];
 static uint32_t lens[256], sent, detail_of[256];
-static uint8_t last;
+static uint8_t last, last_cdb[SCSI_INI_CDB];
 static int ended; /* 1: up, -1: why */
 static struct diag why;
 
@@ -96,6 +101,7 @@ static void submit(struct scsi_ini *scsi, const uint8_t cdb[SCSI_INI_CDB], uint3
 	(void)in;
 	if (types && cdb[0] == 0x12 && !cdb[1])
 		answers[0x12][0] = types[scsi->lun[1]];
+	memcpy(last_cdb, cdb, sizeof(last_cdb));
 	last = cdb[0] == 0x12 && cdb[1] ? cdb[2] | 0x80 : cdb[0];
 	sent++;
 }
@@ -254,6 +260,190 @@ Test(scsi_ini, pages_that_end_early)
 		opens();
 		cr_assert_leq(ini.naa_len, 16);
 	}
+}
+
+/* --- ALUA: the port is number 2 of group 258; groups 1 and 258 are reported */
+
+#define ILLEGAL_FIELD (2 | 5 << 8 | 0x24 << 16)
+
+static void put_groups(unsigned at, uint8_t state)
+{
+	uint8_t *to = answers[0xa3] + at;
+
+	wire_put_be(to, 4, 8 + 4 + 8 + 8);
+	wire_put_be(answers[0xa3], 4, at + 8 + 4 + 8 + 8 - 4);
+	to[0] = 0xe; /* the other one */
+	wire_put_be(to + 2, 2, 1);
+	to[7] = 1;
+	wire_put_be(to + 10, 2, 1);
+	to[12] = 0x80 | state;
+	wire_put_be(to + 14, 2, 258);
+	to[19] = 2;
+	wire_put_be(to + 22, 2, 3);
+	wire_put_be(to + 26, 2, 2);
+	lens[0xa3] = at + 28;
+}
+
+static void begin_alua(uint8_t state)
+{
+	static const uint8_t ids[] = { 0, 0x83, 0, 16, 1, 0x94, 0, 4, 0, 0, 0, 2, 1, 0x95, 0, 4, 0,
+		0, 1, 2 };
+
+	begin();
+	answers[0x12][5] = 2 << 4;
+	detail_of[0x80] = 0;
+	memcpy(answers[0x80], ((const uint8_t[]){ 0, 0, 0, 1, 0x83 }), 5);
+	lens[0x80] = 5;
+	memcpy(answers[0x83], ids, sizeof(ids));
+	lens[0x83] = sizeof(ids);
+	detail_of[0xa3] = 0;
+	put_groups(4, state);
+}
+
+static void access_is(enum bdev_access access, const char *word)
+{
+	opens();
+	cr_assert_eq(ini.access, access);
+	if (word)
+		cr_assert_str_eq(ini.access_word, word);
+	else
+		cr_assert_null(ini.access_word);
+}
+
+Test(scsi_ini, access_of_the_own_group)
+{
+	static const struct {
+		uint8_t state, access;
+		const char *word;
+	} rows[] = {
+		{ 0, BDEV_ACCESS_OPTIMIZED, "optimized" },
+		{ 1, BDEV_ACCESS_NON_OPTIMIZED, "non-optimized" },
+		{ 2, BDEV_ACCESS_CLOSED, "standby" }, { 3, BDEV_ACCESS_CLOSED, "unavailable" },
+		{ 4, BDEV_ACCESS_NON_OPTIMIZED, "lba-dependent" },
+		{ 0xe, BDEV_ACCESS_CLOSED, "offline" }, { 0xf, BDEV_ACCESS_CHANGING, "transition" },
+		{ 5, BDEV_ACCESS_OPTIMIZED, NULL }, /* reserved */
+	};
+
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin_alua(rows[i].state);
+		access_is(rows[i].access, rows[i].word);
+		cr_assert_eq(last_cdb[0], 0xa3);
+		cr_assert_eq(last_cdb[1], 0x2a, "extended");
+		cr_assert_eq(wire_be(last_cdb + 6, 4), SCSI_INI_PAGE);
+		cr_assert_eq(ini.transition_ms, 60000);
+		answers[0x83][13] = 0x96; /* the group is unknown: by the port */
+		access_is(rows[i].access, rows[i].word);
+	}
+}
+
+Test(scsi_ini, time_of_a_transition)
+{
+	begin_alua(0);
+	memset(answers[0xa3], 0, 64);
+	put_groups(8, 3);
+	answers[0xa3][4] = 0x10;
+	answers[0xa3][5] = 7;
+	access_is(BDEV_ACCESS_CLOSED, "unavailable");
+	cr_assert_eq(ini.transition_ms, 7000);
+	wire_put_be(answers[0xa3], 4, 28); /* as Linux does */
+	access_is(BDEV_ACCESS_CLOSED, "unavailable");
+}
+
+Test(scsi_ini, targets_without_access_states)
+{
+	begin_alua(3);
+	answers[0x12][5] = 0;
+	access_is(BDEV_ACCESS_OPTIMIZED, NULL);
+	cr_assert_neq(last_cdb[0], 0xa3, "not even asked");
+	begin_alua(3);
+	lens[0x83] = 4;
+	access_is(BDEV_ACCESS_OPTIMIZED, NULL);
+	cr_assert_neq(last_cdb[0], 0xa3);
+	begin_alua(3);
+	detail_of[0xa3] = ILLEGAL_FIELD;
+	access_is(BDEV_ACCESS_OPTIMIZED, NULL);
+	cr_assert_eq(last_cdb[1], 0x0a, "the short form is tried, too");
+	detail_of[0xa3] = 0;
+}
+
+/* A report of any length that ends anywhere, with any counts. */
+Test(scsi_ini, reports_that_lie)
+{
+	for (uint32_t len = 0; len < 64; len++) {
+		begin_alua(3);
+		lens[0xa3] = len;
+		access_is(len < 24 ? BDEV_ACCESS_OPTIMIZED : BDEV_ACCESS_CLOSED,
+			len < 24 ? NULL : "unavailable");
+	}
+	begin_alua(3);
+	wire_put_be(answers[0xa3], 4, UINT32_MAX);
+	access_is(BDEV_ACCESS_CLOSED, "unavailable");
+	wire_put_be(answers[0xa3], 4, 12);
+	access_is(BDEV_ACCESS_OPTIMIZED, NULL);
+	begin_alua(3);
+	answers[0xa3][4 + 7] = 255;
+	access_is(BDEV_ACCESS_OPTIMIZED, NULL);
+	begin_alua(3);
+	answers[0xa3][4 + 12 + 3] = 9; /* no such group */
+	access_is(BDEV_ACCESS_OPTIMIZED, NULL);
+	begin();
+	memset(answers[0xa3], 0xff, 64);
+	for (uint32_t len = 0; len < 64; len++) {
+		lens[0xa3] = len;
+		opens();
+	}
+}
+
+Test(scsi_ini, a_closed_path_opens_if_the_target_lets_it)
+{
+	uint32_t standby = 2 | 2 << 8 | 4 << 16 | 11u << 24;
+
+	begin_alua(2);
+	detail_of[0] = standby;
+	access_is(BDEV_ACCESS_CLOSED, "standby");
+	detail_of[0x9e] = 2 | 2 << 8 | 4 << 16 | 12u << 24;
+	fails(DIAG_UNREACHABLE, "READ_CAPACITY unavailable");
+	detail_of[0] = detail_of[0x9e] = 0;
+}
+
+/* Answer what a poll asks for until it has ended. */
+static unsigned poll_disk(void)
+{
+	ended = 0;
+	sent = 0;
+	cr_assert_eq(loop_new(&ini.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	cr_assert(scsi_ini_poll(&ini));
+	while (!ended) {
+		scsi_ini_answered(&ini, detail_of[last], answers[last], lens[last]);
+		cr_assert_lt(sent, 100);
+	}
+	cr_assert_eq(ended, 1);
+	loop_free(ini.loop);
+	return sent;
+}
+
+Test(scsi_ini, polls_read_access_first)
+{
+	begin_alua(0);
+	opens();
+	wire_put_be(answers[0x9e], 8, 4095);
+	put_groups(4, 1);
+	cr_assert_eq(poll_disk(), 2);
+	cr_assert_eq(ini.access, BDEV_ACCESS_NON_OPTIMIZED);
+	cr_assert(ini.resized);
+	put_groups(4, 2);
+	detail_of[0x9e] = 2 | 2 << 8 | 4 << 16 | 11u << 24;
+	cr_assert_eq(poll_disk(), 1, "a closed path has no size");
+	cr_assert_str_eq(ini.access_word, "standby");
+	detail_of[0x9e] = 0;
+	detail_of[0xa3] = 2 | 4 << 8;
+	cr_assert_eq(poll_disk(), 1);
+	cr_assert_str_eq(ini.access_word, "standby", "as far as is known");
+	detail_of[0xa3] = 0;
+	put_groups(4, 0);
+	cr_assert_eq(poll_disk(), 2);
+	cr_assert_str_eq(ini.access_word, "optimized");
+	cr_assert_not(ini.resized);
 }
 
 Test(scsi_ini, requests_as_commands)
