@@ -4,6 +4,7 @@
 #pragma once
 #include "../../core/proto/nvme/codec.h"
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define TARGET_RECORDS 100
 
@@ -36,7 +37,7 @@ struct target {
 	uint32_t reset_result;
 	/* the ANA log; NULL: it has none. Its reads. Events that the host has asked for */
 	void (*ana)(struct target *, uint8_t *page, uint32_t len);
-	unsigned ana_reads;
+	atomic_uint ana_reads;
 	uint32_t events;
 	void (*spoil)(uint8_t cns, uint8_t *page); /* Identify data on its way */
 	/* what it saw */

@@ -36,7 +36,7 @@ static void turns(unsigned ms)
 
 /* --- controllers in tests/fake */
 
-static uint8_t states[2];
+static _Atomic uint8_t states[2];
 
 /* Group 7 has the namespace. */
 static void put_log(uint8_t *page, uint8_t state)

@@ -168,6 +168,7 @@ struct killer {
 	struct flaky_path *way;
 	struct worker *worker;
 	unsigned paths, workers, seed, kills;
+	bool switches; /* the access of the paths, too */
 	volatile int over;
 };
 
@@ -185,6 +186,8 @@ static void killer_fire(struct loop_timer *timer)
 		k->kills++;
 		atomic_store(&way->refuse, dice / 1024 % 8 == 0);
 	}
+	if (k->switches && dice / 2048 % 4 == 0)
+		flaky_access(way, dice / 8192 % 4);
 	loop_timer_set(k->loop, &k->timer, loop_clock() + MSEC);
 }
 
@@ -203,6 +206,7 @@ static unsigned schedule(unsigned seed, unsigned lanes)
 		.paths = 1 + seed / 2 % 2,
 		.worker = worker,
 		.workers = lanes,
+		.switches = seed / 7 % 2,
 		.seed = seed };
 	struct workers *threads = NULL;
 	struct bdev *bdev = NULL;
