@@ -33,8 +33,9 @@ struct attach_srp {
 	struct srp_tmo tmo; /* for a new connection */
 	bool tmo_given;     /* for an existing connection, too */
 	bool exclusive;     /* fail with -EALREADY if the connection exists */
-	/* of several paths by RDMA/CM to this target, whose addresses the kernel does not report:
-	 * the nth of its connections is this one's */
+	bool any_ext;       /* a connection by this path is the one, whatever its initiator_ext */
+	/* of several paths by RDMA/CM to this target: of its connections at unknown addresses the
+	 * nth is this one's */
 	unsigned nth;
 	/* for owners that retry: fail with -EAGAIN while an old connection is being removed, and do
 	 * not undo a login that completes after its limit */
@@ -92,8 +93,8 @@ void srp_target_keys(const char *uri, struct uri_key_names *); /* .keys of an ap
 /* Set all that a connection needs. Errors: in srp.attach.why, with the target as object. */
 int srp_target_prepare(struct srp_target *, int root, const struct srp_options *);
 void srp_target_ctx(const struct srp_target *, struct diag *); /* make it the diag's object */
-/* Of prepared targets: if an earlier one is the same target port to this initiator, set
- * initiator_ext, so that they are two paths, as srp_daemon -n does. */
+/* Of prepared targets: set initiator_ext of each that is one of several paths to a target through
+ * one local port, as srp_daemon -n does. It depends on the path alone, not on the order. */
 void srp_targets_separate(struct srp_target *const *, unsigned count);
 /* Whether they are one I/O controller and service. */
 bool srp_target_same(const struct srp_target *, const struct srp_target *);

@@ -13,11 +13,15 @@ struct kernel_srp {
 	uint64_t service_id;
 	uint8_t dgid[16];
 	uint16_t pkey;
-	char dev[64];  /* "": not reported */
-	unsigned port; /* 0: not reported */
+	uint8_t dest[16]; /* IP address by RDMA/CM, IPv4 as ::ffff:a.b.c.d; zeros: unknown */
+	char dev[64];     /* "": not reported */
+	unsigned port;    /* 0: not reported */
 };
 /* List all connections by number. The caller frees the list. */
 int kernel_srp_list(int root, struct kernel_srp **, unsigned *count, struct diag *);
+/* Set dest of connections by RDMA/CM. Only the kernel's log has it, until newer lines overwrite
+ * that of the login. */
+void kernel_srp_set_dests(int root, struct kernel_srp *, unsigned count);
 /* Find a connection with these values, except host. Unreported values of a connection match. NULL:
  * none. */
 const struct kernel_srp *kernel_srp_find(
@@ -102,13 +106,17 @@ int kernel_srp_load(int root, char *const *params, unsigned count, bool *loaded,
 void kernel_srp_module_params(
 	int root, void (*each)(const char *name, const char *value, void *arg), void *arg);
 
-/* Whether a connection is to this target, by this path (empty dgid or service_id: any) and local
- * port (NULL: any). */
+/* Whether a connection is, or may be, to this target, by this path (empty dgid or service_id: any)
+ * and local port (NULL: any). */
 bool kernel_srp_fits(
 	const struct kernel_srp *, const struct srp_params *, const struct srp_local *local);
+/* False: RDMA/CM, and the address is unknown. */
+bool kernel_srp_path_known(const struct kernel_srp *);
 /* Whether it is to this target, by any path. */
 bool kernel_srp_same_target(
 	const struct kernel_srp *, const struct srp_params *, const struct srp_local *local);
+/* False if its SCSI host is being removed. */
+bool kernel_srp_stays(int root, const char *host);
 int kernel_srp_number(const char *host); /* 6 of "host6"; -1: invalid */
 /* Log out: returns when the kernel has begun to remove the host, which may take as long as a
  * reconnect attempt. -ENOENT: no remote port. */

@@ -176,16 +176,28 @@ static int set_removal_pending(struct attach_srp *srp)
 static int find_existing(struct attach_srp *srp, unsigned *fitting)
 {
 	struct attach *attach = &srp->attach;
+	const struct kernel_srp *at = NULL;
+	const bool cm = srp->params->value[SRP_OPT_DEST][0];
 	unsigned fit = 0, other = 0, count;
 	struct kernel_srp *list;
 	int err = kernel_srp_list(attach->root, &list, &count, &attach->why);
 
 	if (err)
 		return err;
+	kernel_srp_set_dests(attach->root, list, count);
 	for (unsigned i = 0; i < count; i++) {
-		other += kernel_srp_same_target(&list[i], srp->params, &srp->local);
-		if (kernel_srp_fits(&list[i], srp->params, &srp->local) && fit++ <= srp->nth)
+		other += kernel_srp_same_target(&list[i], srp->params, &srp->local) &&
+			 !(cm && list[i].by_cm);
+		if (!kernel_srp_fits(&list[i], srp->params, &srp->local))
+			continue;
+		if (kernel_srp_path_known(&list[i]))
+			at = &list[i];
+		else if (fit++ <= srp->nth)
 			srp->host = list[i];
+	}
+	if (at) {
+		srp->host = *at;
+		fit = 1;
 	}
 	free(list);
 	*fitting = fit;
@@ -302,6 +314,19 @@ static bool wait_for_removal(struct attach_srp *srp, int found)
 	return true;
 }
 
+static void use_existing(struct attach_srp *srp)
+{
+	struct diag *why = &srp->attach.why;
+
+	if (!srp->exclusive) {
+		set_tmo(srp);
+		return;
+	}
+	diag_set(why, DIAG_BUSY, EALREADY, "already connected as %s", srp->host.host);
+	attach_step(&srp->attach, diag_hint(why, "omit --exclusive to use it, or add a connection "
+						 "with another --initiator-ext"));
+}
+
 static void logged_in(struct child_call *call)
 {
 	struct attach_srp *srp = container_of(call, struct attach_srp, login);
@@ -339,16 +364,12 @@ static void logged_in(struct child_call *call)
 		err = diag_set(&attach->why, DIAG_CLOSED, ENOTCONN,
 			"login succeeded, but the connection is already lost");
 	}
-	if (!err && srp->existed && srp->exclusive) {
-		err = diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s",
-			srp->host.host);
-		diag_hint(&attach->why, "omit --exclusive to use it, or add a connection with "
-					"another --initiator-ext");
-	}
-	if (err)
-		attach_step(attach, err);
-	else
+	if (!err && srp->existed)
+		use_existing(srp);
+	else if (!err)
 		set_tmo(srp);
+	else
+		attach_step(attach, err);
 }
 
 static void format_line(const struct attach_srp *srp, char line[SRP_LINE])
@@ -410,6 +431,27 @@ static void log_in_again(struct loop_timer *timer)
 	log_in(container_of(timer, struct attach_srp, timer));
 }
 
+/* Find a connection by this path, whose initiator_ext is unknown. */
+static bool find_at_path(struct attach_srp *srp)
+{
+	int root = srp->attach.root;
+	struct kernel_srp *list;
+	unsigned count;
+
+	if (kernel_srp_list(root, &list, &count, NULL))
+		return false;
+	kernel_srp_set_dests(root, list, count);
+	for (unsigned i = 0; i < count && !srp->existed; i++) {
+		srp->existed = kernel_srp_fits(&list[i], srp->params, &srp->local) &&
+			       kernel_srp_path_known(&list[i]) &&
+			       kernel_srp_stays(root, list[i].host);
+		if (srp->existed)
+			srp->host = list[i];
+	}
+	free(list);
+	return srp->existed;
+}
+
 /* One queue per local port: the kernel serializes logins through it (add_target_mutex). */
 static uint64_t srp_queue(const struct attach *attach)
 {
@@ -430,10 +472,14 @@ static void srp_connect(struct attach *attach)
 	srp->refused_since = 0;
 	srp->removal_deadline =
 		attach->attempt_until ? attach->attempt_until : loop_clock() + REMOVAL_MS * MSEC;
-	if (srp->params)
-		log_in(srp);
-	else
+	if (!srp->params) {
 		set_tmo(srp);
+	} else if (srp->any_ext && find_at_path(srp)) {
+		attach_answered(attach);
+		use_existing(srp);
+	} else {
+		log_in(srp);
+	}
 }
 
 /* ---- wait */

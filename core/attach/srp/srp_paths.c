@@ -53,21 +53,40 @@ static uint64_t extension(const struct srp_target *target)
 	return hash;
 }
 
+static bool is_new_path(struct srp_target *const *target, unsigned i)
+{
+	for (unsigned j = 0; j < i; j++)
+		if (srp_target_same(target[j], target[i]) &&
+			srp_target_same_path(target[j], target[i]))
+			return false;
+	return true;
+}
+
+/* Whether target i is one of several paths through a local port. Counts those before it by address,
+ * which is the order in which connections at unknown addresses are assigned. */
+static bool is_one_of_several(struct srp_target *const *target, unsigned count, unsigned i)
+{
+	const char *dest = value(target[i], SRP_OPT_DEST), *other;
+	bool several = false;
+
+	for (unsigned j = 0; j < count; j++) {
+		if (!srp_target_same(target[j], target[i]) ||
+			srp_target_same_path(target[j], target[i]))
+			continue;
+		several |= same_local_port(&target[j]->srp, &target[i]->srp);
+		other = value(target[j], SRP_OPT_DEST);
+		target[i]->srp.nth +=
+			dest[0] && other[0] && strcmp(other, dest) < 0 && is_new_path(target, j);
+	}
+	return several;
+}
+
 void srp_targets_separate(struct srp_target *const *target, unsigned count)
 {
-	for (unsigned i = 1; i < count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		char *ext = target[i]->params.value[SRP_OPT_INITIATOR_EXT];
-		bool one_port = false;
 
-		for (unsigned j = 0; j < i; j++) {
-			if (!srp_target_same(target[j], target[i]) ||
-				srp_target_same_path(target[j], target[i]))
-				continue;
-			one_port |= same_local_port(&target[j]->srp, &target[i]->srp);
-			target[i]->srp.nth += value(target[i], SRP_OPT_DEST)[0] &&
-					      value(target[j], SRP_OPT_DEST)[0];
-		}
-		if (one_port && !ext[0])
+		if (is_one_of_several(target, count, i) && !ext[0])
 			snprintf(ext, SRP_VALUE, "%016" PRIx64, extension(target[i]));
 	}
 }

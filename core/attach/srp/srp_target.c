@@ -266,6 +266,7 @@ int srp_target_prepare(struct srp_target *target, int root, const struct srp_opt
 	srp->module_params = (char *const *)options->module_params.item;
 	srp->module_param_count = options->module_params.count;
 	srp->exclusive = options->exclusive;
+	srp->any_ext = !target->params.value[SRP_OPT_INITIATOR_EXT][0];
 	if (err)
 		srp_target_ctx(target, diag);
 	return err;
@@ -286,11 +287,13 @@ int srp_target_find(const struct attach_srp *srp, struct srp_local *local, char 
 	err = kernel_srp_list(root, &list, &count, diag);
 	if (err)
 		return err;
-	for (unsigned i = 0; i < count && !found; i++) {
-		found = kernel_srp_fits(&list[i], srp->params, local->dev[0] ? local : NULL);
-		if (found)
+	kernel_srp_set_dests(root, list, count);
+	for (unsigned i = 0; i < count; i++)
+		if (kernel_srp_fits(&list[i], srp->params, local->dev[0] ? local : NULL) &&
+			(!found || !kernel_srp_path_known(there))) {
+			found = 1;
 			*there = list[i];
-	}
+		}
 	free(list);
 	return found;
 }

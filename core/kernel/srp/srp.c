@@ -4,6 +4,7 @@
 #include "kernel_srp.h"
 #include "kernel_sys.h"
 #include "names.h"
+#include "srp_dest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -185,6 +186,21 @@ static bool same_path(const struct kernel_srp *host, const struct srp_params *pa
 		       host->service_id == hex(params->value[SRP_OPT_SERVICE_ID]));
 }
 
+bool kernel_srp_path_known(const struct kernel_srp *host)
+{
+	static const uint8_t none[sizeof(host->dest)];
+
+	return !host->by_cm || memcmp(host->dest, none, sizeof(none)) != 0;
+}
+
+static bool may_be_at(const struct kernel_srp *host, const char *dest)
+{
+	uint8_t ip[16];
+
+	return !kernel_srp_path_known(host) || !srp_dest_parse(ip, dest) ||
+	       !memcmp(host->dest, ip, sizeof(ip));
+}
+
 bool kernel_srp_same_target(const struct kernel_srp *host, const struct srp_params *params,
 	const struct srp_local *local)
 {
@@ -200,7 +216,16 @@ bool kernel_srp_fits(const struct kernel_srp *host, const struct srp_params *par
 	bool cm = params->value[SRP_OPT_DEST][0];
 
 	return kernel_srp_same_target(host, params, local) &&
-	       (cm ? host->by_cm : !host->by_cm && same_path(host, params));
+	       (cm ? host->by_cm && may_be_at(host, params->value[SRP_OPT_DEST])
+		   : !host->by_cm && same_path(host, params));
+}
+
+bool kernel_srp_stays(int root, const char *host)
+{
+	char state[16];
+
+	return kernel_sys_read(root, state, sizeof(state), HOSTS "/%s/state", host) <= 0 ||
+	       !strcmp(state, "running") || !strcmp(state, "recovery");
 }
 
 uint32_t kernel_srp_imm_data(int root)

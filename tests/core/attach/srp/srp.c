@@ -556,6 +556,46 @@ Test(srp, a_connection_that_exists)
 	content(PORT "delete", "");
 }
 
+#define NEW                                                                                        \
+	": ib_srp: new target: id_ext 0000000000000001 ioc_guid 0000000000000002 sgid fe80::1 "    \
+	"dest "
+
+/* Whatever its initiator_ext: the kernel would make another one, and is not asked. */
+Test(srp, a_connection_at_the_same_address)
+{
+	kernel.on = true;
+	kernel.makes = 6;
+	host(4, "mlx5_0\n");
+	host(5, "mlx5_0\n");
+	disk();
+	tree_file(&tree, "dev/sda", "");
+	tree_file(&tree, "dev/kmsg",
+		"7,1,1,-;scsi host4" NEW "10.0.0.2\n7,2,2,-;scsi host5" NEW "10.0.0.1\n");
+	prepare(5000);
+	srp.any_ext = srp.attach.no_wait = true;
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert(srp.existed && !kernel.logins);
+	cr_assert_str_eq(srp.host.host, "host5");
+	prepare(5000);
+	srp.any_ext = srp.exclusive = true;
+	cr_assert_eq(run(), -EALREADY);
+	tree_file(&tree, "sys/class/scsi_host/host5/state", "deleted\n");
+	prepare(5000);
+	srp.any_ext = true;
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert(!srp.existed && kernel.logins == 1, "it is being removed");
+	cr_assert_str_eq(srp.host.host, "host6");
+	prepare(5000);
+	kernel.gives = -EEXIST;
+	kernel.makes = 0;
+	tree_file(&tree, "sys/class/scsi_host/host5/state", "running\n");
+	srp.attach.no_wait = true;
+	cr_assert_eq(run(), 0, "%s", why->text);
+	cr_assert(srp.existed && kernel.logins > 1, "an initiator_ext was specified");
+	cr_assert_str_eq(srp.host.host, "host5");
+	cr_assert_str_eq(notes, "", "its address is known");
+}
+
 /* Two initiators of a target were disconnected and the first one connected again. The kernel still
  * knows the other, whose host is gone, and tells no initiator extension of the one that is left. */
 Test(srp, a_connection_of_another_initiator_is_not_taken)

@@ -7,8 +7,8 @@
 #define GID_A "fe800000000000000002c90300a0b0c1"
 #define GID_B "fe800000000000000002c90300a0b0c2"
 
-static struct srp_target target[3];
-static struct srp_target *list[3] = { &target[0], &target[1], &target[2] };
+static struct srp_target target[4];
+static struct srp_target *list[4] = { &target[0], &target[1], &target[2], &target[3] };
 
 static void set(unsigned i, const char *id_ext, const char *dgid, const char *dest)
 {
@@ -32,29 +32,38 @@ Test(srp_paths, over_infiniband)
 	set(1, "0001", GID_B, "");
 	set(2, "2", GID_A, "");
 	srp_targets_separate(list, 3);
-	cr_assert_str_eq(ext(0), "");
-	cr_assert_str_eq(ext(1), "0002c90300a0b0c2", "the port's GUID, as srp_daemon -n");
+	cr_assert_str_eq(ext(0), "0002c90300a0b0c1", "the port's GUID, as srp_daemon -n");
+	cr_assert_str_eq(ext(1), "0002c90300a0b0c2");
 	cr_assert_str_eq(ext(2), "", "another target");
 	cr_assert(srp_target_same(&target[0], &target[1]) &&
 		  !srp_target_same(&target[0], &target[2]));
 	cr_assert_eq(target[1].srp.nth, 0, "the kernel reports its GID");
 }
 
-Test(srp_paths, over_rdma_cm)
+/* In each order of the operands, also with one of them twice. */
+Test(srp_paths, over_rdma_cm_in_any_order)
 {
-	char first[SRP_VALUE];
+	static const char *const dest[4] = { "10.0.0.1:5555", "10.0.0.2:5555", "10.0.0.3:5555",
+		"10.0.0.2:5555" };
+	static const uint8_t order[][4] = { { 0, 1, 2, 3 }, { 2, 1, 0, 3 }, { 3, 2, 1, 0 } };
+	char first[4][SRP_VALUE];
 
-	set(0, "1", "", "10.0.0.1:5555");
-	set(1, "1", "", "10.0.0.2:5555");
-	set(2, "1", "", "10.0.0.3:5555");
-	srp_targets_separate(list, 3);
-	cr_assert_str_eq(ext(0), "");
-	cr_assert(strlen(ext(1)) == 16 && strlen(ext(2)) == 16 && strcmp(ext(1), ext(2)));
-	cr_assert(target[0].srp.nth == 0 && target[1].srp.nth == 1 && target[2].srp.nth == 2);
-	strcpy(first, ext(1));
-	set(1, "1", "", "10.0.0.2:5555");
-	srp_targets_separate(list, 2);
-	cr_assert_str_eq(ext(1), first, "the same each time");
+	for (unsigned o = 0; o < sizeof(order) / sizeof(*order); o++) {
+		for (unsigned i = 0; i < 4; i++)
+			set(i, "1", "", dest[order[o][i]]);
+		srp_targets_separate(list, 4);
+		for (unsigned i = 0; i < 4; i++) {
+			unsigned path = order[o][i];
+
+			if (!o)
+				strcpy(first[path], ext(i));
+			cr_assert_eq(strlen(ext(i)), 16);
+			cr_assert_str_eq(ext(i), first[path]);
+			cr_assert_eq(target[i].srp.nth, path == 3 ? 1 : path);
+		}
+	}
+	cr_assert(strcmp(first[0], first[1]) && strcmp(first[1], first[2]) &&
+		  strcmp(first[0], first[2]) && !strcmp(first[1], first[3]));
 }
 
 Test(srp_paths, that_are_separate_already)

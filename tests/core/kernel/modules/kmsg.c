@@ -48,3 +48,22 @@ Test(kmsg, lines_since_the_mark)
 	close(fd);
 	tree_free(&tree);
 }
+
+static void collect(const char *line, void *text)
+{
+	strcat(strcat(text, line), "|");
+}
+
+Test(kmsg, every_line_of_the_kernel)
+{
+	struct tree tree = tree_new();
+	char text[64] = "";
+
+	kernel_log_each(tree.root, collect, text);
+	cr_assert_str_eq(text, "", "no log");
+	tree_file(&tree, "dev/kmsg",
+		"6,1,5,-;one\n SUBSYSTEM=x\n14,2,6,-;a program's\n7,3,7,-;two\n");
+	kernel_log_each(tree.root, collect, text);
+	cr_assert_str_eq(text, "one|two|");
+	tree_free(&tree);
+}

@@ -63,6 +63,64 @@ Test(srp, connections)
 	tree_free(&tree);
 }
 
+#define NEW                                                                                        \
+	"ib_srp: new target: id_ext 0000000000000001 ioc_guid 0000000000000002 sgid fe80::1 dest "
+
+Test(srp, addresses_by_rdma_cm)
+{
+	static const uint8_t a[16] = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1 },
+			     b[16] = { 0xfd, [15] = 7 };
+	static const char log[] =
+		"6,1,1,-;scsi host3: " NEW "10.0.0.9\n"
+		"6,2,2,-;scsi host3: SRP.T10:0000000000000001\n"
+		"6,3,3,-;scsi host4: SRP.T10:0000000000000001\n"
+		"7,4,4,-;scsi host4: " NEW "10.0.0.9\n"
+		"7,5,5,-;scsi host4: " NEW "10.0.0.1\n"
+		"15,6,6,-;scsi host4: " NEW "10.0.0.9\n"
+		"7,7,7,-;scsi host5: " NEW "fd00:0000:0000:0000:0000:0000:0000:0007\n"
+		"7,8,8,-;scsi host6: " NEW "10.0.0.1\n"
+		"7,9,9,-;scsi host7: " NEW "10.0.0.1\n";
+	struct kernel_srp list[5] = { { .host = "host3" }, { .host = "host4" }, { .host = "host5" },
+		{ .host = "host6" }, { .host = "host7" } };
+	struct srp_params params = { 0 };
+	struct tree tree = tree_new();
+
+	for (unsigned i = 0; i < 5; i++) {
+		list[i].id_ext = i == 3 ? 9 : 1;
+		list[i].ioc_guid = 2;
+		list[i].by_cm = i != 4;
+	}
+	kernel_srp_set_dests(tree.root, list, 5);
+	cr_assert_not(kernel_srp_path_known(&list[1]), "no log");
+	tree_file(&tree, "dev/kmsg", log);
+	kernel_srp_set_dests(tree.root, list, 5);
+	cr_assert_not(kernel_srp_path_known(&list[0]), "that of an earlier host3");
+	cr_assert_eq(memcmp(list[1].dest, a, 16), 0);
+	cr_assert_eq(memcmp(list[2].dest, b, 16), 0);
+	cr_assert_not(kernel_srp_path_known(&list[3]), "of another target");
+	cr_assert(kernel_srp_path_known(&list[4]), "not by RDMA/CM");
+	cr_assert_eq(srp_params_parse(&params, "id_ext=1,ioc_guid=2,dest=10.0.0.1:5555", NULL), 0);
+	cr_assert(kernel_srp_fits(&list[0], &params, NULL), "it may be");
+	cr_assert(kernel_srp_fits(&list[1], &params, NULL));
+	cr_assert_not(kernel_srp_fits(&list[2], &params, NULL));
+	cr_assert_eq(srp_params_parse(&params, "id_ext=1,ioc_guid=2,dest=[fd00::7]:5555", NULL), 0);
+	cr_assert_not(kernel_srp_fits(&list[1], &params, NULL));
+	cr_assert(kernel_srp_fits(&list[2], &params, NULL));
+	tree_free(&tree);
+}
+
+Test(srp, a_host_that_is_being_removed)
+{
+	struct tree tree = tree_new();
+
+	cr_assert(kernel_srp_stays(tree.root, "host7"), "its state is unknown");
+	tree_file(&tree, HOST "state", "running\n");
+	cr_assert(kernel_srp_stays(tree.root, "host7"));
+	tree_file(&tree, HOST "state", "cancel\n");
+	cr_assert_not(kernel_srp_stays(tree.root, "host7"));
+	tree_free(&tree);
+}
+
 Test(srp, immediate_data)
 {
 	struct tree tree = tree_new();
