@@ -27,9 +27,9 @@ static bool passes(const struct kernel_srp *host, const struct srp_target *targe
 	return kernel_srp_fits(host, &target->params, NULL);
 }
 
-static int refuse(const struct choice *c, const unsigned *index, unsigned count)
+/* One of the connections: at the path that an operand names, or at an unknown address. */
+static int refuse(const struct choice *c, const unsigned *index, unsigned count, bool known)
 {
-	const struct kernel_srp *first = &c->host[index[0]];
 	char text[200] = "";
 
 	for (unsigned i = 0; i < count; i++) {
@@ -38,10 +38,15 @@ static int refuse(const struct choice *c, const unsigned *index, unsigned count)
 		snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "",
 			c->host[index[i]].host);
 	}
-	diag_set(c->diag, DIAG_USAGE, EINVAL,
-		"%s lead to this controller, and the kernel does not report their addresses", text);
-	return diag_hint(
-		c->diag, "name one of them or a disk: rdmastor srp-disconnect %s", first->host);
+	if (known)
+		diag_set(c->diag, DIAG_USAGE, EINVAL, "%s lead to this address", text);
+	else
+		diag_set(c->diag, DIAG_USAGE, EINVAL,
+			"which connection is meant is unknown: the kernel's log no longer has the "
+			"address of %s",
+			text);
+	return diag_hint(c->diag, "name a connection or a disk: rdmastor srp-disconnect %s",
+		c->host[index[0]].host);
 }
 
 static int read_target(
@@ -91,26 +96,73 @@ static int count_addresses(const struct choice *c, const struct srp_target *targ
 	return other ? 0 : diag_sys(c->diag, ENOMEM, "targets");
 }
 
-/* The kernel does not report addresses of RDMA/CM: unless a host is named as such, it is only safe
- * to end all connections if there are as many as addresses. */
+/* Whether it is at one of the addresses of a name, or may be. A name that does not resolve may have
+ * any address. */
+static bool is_at(const struct kernel_srp *host, struct srp_target *target)
+{
+	struct addr addr = target->srp.dest;
+
+	do {
+		if (addr.ss.ss_family)
+			kernel_srp_set_dest(&target->params, &addr);
+		if (passes(host, target))
+			return true;
+	} while (addr_next(&addr));
+	return false;
+}
+
+static void resolve(struct srp_target *target)
+{
+	struct diag why = { 0 };
+	uint16_t port;
+
+	int err = kernel_srp_dest_name(&target->params, target->host, &port)
+			  ? addr_resolve(&target->srp.dest, target->host, port, 0, &why)
+			  : kernel_srp_parse_addrs(&target->params, &target->srp.dest, &why);
+
+	if (err)
+		target->srp.dest = (struct addr){ 0 };
+}
+
+/* Collect the connections that lead to the target: by the named path, or else those at unknown
+ * addresses. */
+static unsigned collect(
+	const struct choice *c, struct srp_target *target, bool *known, unsigned *index)
+{
+	unsigned found = 0;
+
+	for (*known = true;; *known = false) {
+		for (unsigned i = 0; i < c->count; i++)
+			if (*known == kernel_srp_path_known(&c->host[i]) &&
+				is_at(&c->host[i], target))
+				index[found++] = i;
+		if (found || !*known)
+			return found;
+	}
+}
+
+/* A connection at an unknown address is the one meant if there is no other, and no other address is
+ * named. */
 static int choose_target(struct choice *c, const char *operand)
 {
 	struct srp_target *target = calloc(1, sizeof(*target));
-	unsigned *index = calloc(c->count + 1, sizeof(*index)), found = 0, addresses = 0;
-	bool unnamed = false;
+	unsigned *index = calloc(c->count + 1, sizeof(*index)), found = 0, addresses = 1;
+	bool known, all = true;
 	int err = target && index ? read_target(c, operand, target, c->diag)
 				  : diag_sys(c->diag, ENOMEM, "target");
 
-	for (unsigned i = 0; !err && i < c->count; i++)
-		if (passes(&c->host[i], target)) {
-			unnamed |= !c->is[i];
-			c->is[i] = true;
-			index[found++] = i;
-		}
-	if (!err && unnamed && found > 1)
+	if (!err) {
+		resolve(target);
+		found = collect(c, target, &known, index);
+	}
+	for (unsigned i = 0; i < found; i++)
+		all &= c->is[index[i]];
+	if (!err && !all && !known)
 		err = count_addresses(c, target, &addresses);
-	if (!err && unnamed && found > 1 && found != addresses)
-		err = refuse(c, index, found);
+	if (!err && !all && (found > 1 || addresses > 1))
+		err = refuse(c, index, found, known);
+	else if (!err && !all)
+		c->is[index[0]] = true;
 	free(index);
 	free(target);
 	return err;
@@ -143,6 +195,7 @@ int srp_select(int root, char *const *operand, unsigned operands, const struct s
 		.diag = diag };
 	int err = c.is ? 0 : diag_sys(diag, ENOMEM, "targets");
 
+	kernel_srp_set_dests(root, host, *count);
 	if (!err && !operands)
 		err = choose_target(&c, NULL);
 	for (unsigned i = 0; i < 2 * operands && !err; i++) { /* devices first */
