@@ -62,6 +62,30 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	reads "$TCP"
 fi
 
+# the server itself refuses another user, whatever the client checks
+if [ "$(id -u)" = 0 ]; then
+	python3 - "$SERVER" <<'END'
+import os, socket, sys
+def ask(kind, name, text):
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.connect("\0rdmastor/" + sys.argv[1] + name)
+    try:
+        if text: # the report is sent, and its socket closed, without a request
+            s.send(text)
+        return s.recv(4096)
+    except (ConnectionResetError, BrokenPipeError):
+        return b""
+def both():
+    return ask(socket.SOCK_SEQPACKET, "/control", b"ana 1 change"), ask(socket.SOCK_STREAM, "", b"")
+assert all(both()), "root is answered"
+assert ask(socket.SOCK_SEQPACKET, "/control", b"ana 1 optimized").startswith(b"ok")
+os.setgroups([])
+os.setresuid(65534, 65534, 65534)
+assert both() == (b"", b"")
+END
+	same 'nothing was changed' "$(ctl 1 optimized)" 'group 1: optimized, was optimized'
+fi
+
 # a stopped server; a caller that sends nothing, then garbage
 kill -STOP "$SERVER"
 error 1 timeout "process $SERVER" '0[.]2' ours serve-ctl "$SERVER" ana 1 change --timeout 0.2
