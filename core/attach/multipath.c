@@ -219,24 +219,18 @@ static void warn(struct multipath *mp, unsigned first, bool daemon)
 	describe(mp, first, paths, sizeof(paths));
 	if (daemon) {
 		disk->missing = "map";
-		out_warn(mp->notes,
-			"%s, and multipathd has not joined them: find out why with: multipath -v3",
-			paths);
+		out_warn(mp->notes, "%s, and multipathd has not joined them", paths);
+		out_note(mp->notes, "hint: find out why with: multipath -v3");
 	} else if (!mp->nvme) {
 		disk->missing = "multipathd";
-		if (!disk->wwid[0])
-			out_warn(mp->notes, "%s: separate devices", paths);
-		else
-			out_warn(mp->notes,
-				"%s: separate devices, as multipathd is not running: start it, "
-				"or %s",
-				paths, userspace);
+		out_warn(mp->notes, "%s: separate devices%s", paths,
+			disk->wwid[0] ? ", as multipathd is not running" : "");
+		if (disk->wwid[0])
+			out_note(mp->notes, "hint: start multipathd, or %s", userspace);
 	} else if (!kernel_nvmf_multipath(mp->root)) {
 		disk->missing = "nvme_core.multipath";
-		out_warn(mp->notes,
-			"%s: separate devices, as nvme_core.multipath is off: boot with "
-			"nvme_core.multipath=Y, or %s",
-			paths, userspace);
+		out_warn(mp->notes, "%s: separate devices, as nvme_core.multipath is off", paths);
+		out_note(mp->notes, "hint: boot with nvme_core.multipath=Y, or %s", userspace);
 	} else {
 		disk->missing = "shared";
 		out_warn(mp->notes,
