@@ -56,8 +56,6 @@ enum nvme_cns { /* Base 2.1, figure 310 */
 	NVME_CNS_NS_DESC = 0x03,
 	NVME_CNS_IO_CTRL = 0x06,        /* I/O Command Set specific Identify Controller */
 	NVME_CNS_NS_INDEPENDENT = 0x08, /* Identify Namespace, independent of the I/O Command Set */
-	NVME_CNS_NS_ALLOCATED = 0x10,   /* lists of allocated namespaces … */
-	NVME_CNS_NS_ALLOCATED_ID = 0x11, /* … and one of them */
 };
 #define NVME_CSI_NVM      0x00
 #define NVME_IDENTIFY_LEN 4096
@@ -149,7 +147,6 @@ struct nvme_firmware_log {
 WIRE_SIZE(struct nvme_firmware_log, 512);
 
 /* SGL descriptors, Base 2.1, 4.3.2 */
-#define NVME_SGL_DATA   0x00 /* type 0h, subtype 0h: address */
 #define NVME_SGL_OFFSET 0x01 /* type 0h, subtype 1h: offset into the capsule */
 #define NVME_SGL_KEYED  0x40 /* type 4h, subtype 0h: address and key */
 /* subtype Fh: and the reply is to invalidate the key (RDMA 1.1, 3.5.1) */
@@ -246,7 +243,6 @@ struct nvme_dsm_range { /* NVM 1.1, 3.2.3 */
 	le64 lba;
 };
 WIRE_SIZE(struct nvme_dsm_range, 16);
-#define NVME_DSM_RANGES 256
 
 struct nvme_id_power {
 	uint8_t b[32];
