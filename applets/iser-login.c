@@ -117,9 +117,13 @@ static void join_paths(struct multipath *mp, struct iscsi_logins *login, struct 
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < login->count && !err; i++)
-		if (!login->attach[i].attach.why.err && !login->env->dry_run)
-			err = attach_iscsi_add_paths(mp, &login->attach[i], diag);
+	for (unsigned i = 0; i < login->count && !err; i++) {
+		struct attach_iscsi *one = &login->attach[i];
+
+		if (!one->attach.why.err && !login->env->dry_run)
+			err = multipath_add_luns(
+				mp, one->attach.what, one->params.target, &one->luns, diag);
+	}
 	if (!err)
 		multipath_join(mp, diag);
 }

@@ -2,6 +2,7 @@
 /* The disks that several connections of one command reach: which of them are one, and the multipath
  * device that joins its paths: the NVMe driver's, or a map of dm-multipath. */
 #pragma once
+#include "attach.h"
 #include "diag.h"
 #include "loop.h"
 #include "out.h"
@@ -32,6 +33,10 @@ struct multipath { /* zeroed, then set by the owner */
 };
 /* Add a path. -ENOMEM. */
 int multipath_add(struct multipath *, const struct multipath_path *, struct diag *);
+/* Add the disks of a SCSI connection, or the only one that it was made for. The list must not
+ * change until the end. -ENOMEM. */
+int multipath_add_luns(struct multipath *, const char *via, const char *target,
+	struct attach_luns *, struct diag *);
 /* Find disks with several paths and their multipath devices, for which multipathd is given up to
  * five seconds; runs the loop. Warns of paths that nothing joins, as they are separate devices.
  * -EXDEV: a unit of one target is another disk over another connection. */

@@ -190,9 +190,6 @@ void iscsi_show_chap(struct out *, const char *alg);
 /* Print the result of a login as an object of the open list. Text lines only for a success. print:
  * as in kernel_scsi_show(). */
 void iscsi_show_login(struct out *, int root, const struct attach_iscsi *, const char *print);
-/* Add the disks of a login, which must not change until the end. -ENOMEM. */
-struct multipath;
-int attach_iscsi_add_paths(struct multipath *, struct attach_iscsi *, struct diag *);
 /* Print the URI of portal, target and, unless it is SCSI_LUN_ALL, LUN. */
 void iscsi_attach_uri(const struct attach_iscsi *, char uri[URI_MAX]);
 /* Print the plan of a dry run. list: the existing sessions. */

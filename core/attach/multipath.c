@@ -28,6 +28,28 @@ int multipath_add(struct multipath *mp, const struct multipath_path *path, struc
 	return 0;
 }
 
+int multipath_add_luns(struct multipath *mp, const char *via, const char *target,
+	struct attach_luns *luns, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < luns->count && !err; i++) {
+		struct scsi_lun *lun = &luns->list[i];
+
+		if (!lun->node[0] || (luns->lun != SCSI_LUN_ALL && luns->lun != lun->lun))
+			continue;
+		err = multipath_add(mp,
+			&(struct multipath_path){ .via = via,
+				.target = target,
+				.unit = lun->lun,
+				.node = lun->node,
+				.wwid = lun->wwid,
+				.joined = &lun->joined },
+			diag);
+	}
+	return err;
+}
+
 void multipath_free(struct multipath *mp)
 {
 	free(mp->path);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Print sessions of the kernel's iSCSI initiators, existing and planned. */
-#include "attach_multipath.h"
 #include "iscsi_logins.h"
 #include "kernel_iscsi.h"
 #include "out.h"
@@ -118,27 +117,6 @@ void iscsi_show_login(struct out *out, int root, const struct attach_iscsi *one,
 			show_session(out, one, &session, print);
 	}
 	out_end(out);
-}
-
-int attach_iscsi_add_paths(struct multipath *mp, struct attach_iscsi *one, struct diag *diag)
-{
-	int err = 0;
-
-	for (unsigned i = 0; i < one->luns.count && !err; i++) {
-		struct scsi_lun *lun = &one->luns.list[i];
-
-		if (!lun->node[0] || (one->luns.lun != SCSI_LUN_ALL && one->luns.lun != lun->lun))
-			continue;
-		err = multipath_add(mp,
-			&(struct multipath_path){ .via = one->attach.what,
-				.target = one->params.target,
-				.unit = lun->lun,
-				.node = lun->node,
-				.wwid = lun->wwid,
-				.joined = &lun->joined },
-			diag);
-	}
-	return err;
 }
 
 void iscsi_attach_uri(const struct attach_iscsi *one, char uri[URI_MAX])

@@ -94,23 +94,8 @@ void srp_targets_separate(struct srp_target *const *target, unsigned count)
 int attach_srp_add_paths(struct multipath *mp, struct srp_target *target, struct diag *diag)
 {
 	struct attach_srp *srp = &target->srp;
-	int err = 0;
 
 	snprintf(target->name, sizeof(target->name), "%016" PRIx64 "/%016" PRIx64,
 		srp->host.ioc_guid, srp->host.id_ext);
-	for (unsigned i = 0; i < srp->luns.count && !err; i++) {
-		struct scsi_lun *lun = &srp->luns.list[i];
-
-		if (!lun->node[0])
-			continue;
-		err = multipath_add(mp,
-			&(struct multipath_path){ .via = srp->host.host,
-				.target = target->name,
-				.unit = lun->lun,
-				.node = lun->node,
-				.wwid = lun->wwid,
-				.joined = &lun->joined },
-			diag);
-	}
-	return err;
+	return multipath_add_luns(mp, srp->host.host, target->name, &srp->luns, diag);
 }
