@@ -66,6 +66,17 @@ struct srp_login_rsp {
 };
 WIRE_SIZE(struct srp_login_rsp, 52);
 
+/* What rdmastor's target adds to a login response, in private data that SRP leaves unused: which
+ * target it is. A login without SRP_MULTI_CHANNEL ends earlier channels of its initiator port; once
+ * the target answers a command of the new channel, nothing of the earlier ones is executed that
+ * later changes could overtake. */
+struct srp_login_instance {
+	uint8_t magic[8];
+	be64 instance; /* random, of one target in one process */
+};
+WIRE_SIZE(struct srp_login_instance, 16);
+#define SRP_INSTANCE_MAGIC "rdmastor"
+
 struct srp_login_rej {
 	uint8_t opcode, reserved1[3];
 	be32 reason;

@@ -375,7 +375,7 @@ struct pair *pair_new(struct ep_peer *peer, struct loop *loop, const struct ep_c
 		.read_sge = 1,
 		.ord = clip(local_caps->ord, peer->limit.ord),
 		.ird = clip(local_caps->ird, peer->limit.ird),
-		.priv_max = 56, /* the least there is, of the RDMA CM over InfiniBand */
+		.priv_max = EP_PRIV_MAX,
 		.software = true,
 	};
 	pair->peer = peer;

@@ -156,8 +156,8 @@ int ep_dial(struct ep **out, struct loop *loop, const struct ep_dial *dial,
 	if (!pair)
 		return diag_set(diag, DIAG_NO_DEVICE, ENODEV, "this machine has no RDMA device");
 	pair->timeout_ms = dial->timeout_ms;
-	if (dial->dst.ss.ss_family == ADDR_IB)
-		pair->ep.caps.priv_max = 92;
+	/* the least there is: of the RDMA CM over InfiniBand, and of its CM */
+	pair->ep.caps.priv_max = dial->dst.ss.ss_family == ADDR_IB ? 92 : 56;
 	peer->dials++;
 	peer->dst = dial->dst;
 	if (dial->timeout_ms)

@@ -3,8 +3,10 @@
  * data of the connection manager. A command is one SEND of 64 bytes, followed by short write data
  * if the target accepts immediate data; otherwise the target accesses the data by the pool's key.
  */
+#include "names.h"
 #include "srp.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -222,6 +224,18 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	return sizeof(login);
 }
 
+static void parse_instance(struct srp_chan *chan, const struct srp_login_rsp *rsp, unsigned len)
+{
+	struct srp_login_instance own;
+
+	chan->instance = 0;
+	if (len < sizeof(*rsp) + sizeof(own))
+		return;
+	memcpy(&own, rsp + 1, sizeof(own));
+	if (!memcmp(own.magic, SRP_INSTANCE_MAGIC, sizeof(own.magic)))
+		chan->instance = get_be64(own.instance);
+}
+
 static int parse_login_rsp(
 	struct srp_chan *chan, const struct srp_login_rsp *rsp, unsigned len, struct diag *why)
 {
@@ -230,6 +244,7 @@ static int parse_login_rsp(
 	if (len < sizeof(*rsp) || rsp->opcode != SRP_LOGIN_RSP)
 		return diag_set(why, DIAG_PROTOCOL, EPROTO,
 			"the connection was accepted without an SRP login response");
+	parse_instance(chan, rsp, len);
 	most = get_be32(rsp->it_iu_len);
 	if (most < IU)
 		return diag_set(why, DIAG_UNSUPPORTED, EMSGSIZE,
@@ -659,6 +674,29 @@ static void chan_fini(struct scsi_sess *sess)
 	*chan = (struct srp_chan){ 0 };
 }
 
+static void chan_identify(
+	const struct scsi_sess *base, unsigned number, struct bdev_session *session)
+{
+	const struct srp_chan *chan = (const struct srp_chan *)base;
+	const uint8_t *initiator = chan->conf->initiator;
+	char target[sizeof(session->target)] = "";
+	be64 extension;
+
+	if (chan->instance)
+		snprintf(target, sizeof(target), "%016" PRIx64, chan->instance);
+	if (number) {
+		uint32_t lane = strcmp(target, session->target) ? UINT32_MAX : 1;
+
+		__atomic_store_n(&session->lane[number - 1], lane, __ATOMIC_RELAXED);
+		return;
+	}
+	memcpy(session->target, target, sizeof(target));
+	hex_text(session->host, initiator + 8, 8);
+	memcpy(&extension, initiator, sizeof(extension));
+	session->random = get_be64(extension);
+	session->keeps_identity = true;
+}
+
 const struct scsi_carrier srp_carrier = { .sess_size = sizeof(struct srp_chan),
 	.sessions = "channels",
 	.open = chan_open,
@@ -666,6 +704,7 @@ const struct scsi_carrier srp_carrier = { .sess_size = sizeof(struct srp_chan),
 	.end = chan_end,
 	.fail = chan_fail,
 	.fini = chan_fini,
+	.identify = chan_identify,
 	.map = chan_map,
 	.unmap = chan_unmap };
 

@@ -18,13 +18,22 @@ struct srp_dev {
 	struct scsi_disk disk; /* first member */
 	struct srp_conf conf;
 	struct scsi_port port;
+	struct srp_fence *fence; /* of a lost path by this one; NULL: none */
 };
 
 static void dev_free(struct bdev *bdev)
 {
+	srp_fence_free(((struct srp_dev *)bdev)->fence);
 	scsi_disk_fini((struct scsi_disk *)bdev);
 	scsi_port_release(&((struct srp_dev *)bdev)->port);
 	free(bdev);
+}
+
+static int dev_fence(struct bdev *bdev, struct bdev_fence *of)
+{
+	struct srp_dev *dev = (struct srp_dev *)bdev;
+
+	return srp_fence_start(&dev->fence, &dev->disk, of);
 }
 
 static void dev_facts(struct bdev *bdev, struct out *out)
@@ -57,6 +66,7 @@ static const struct bdev_ops ops = { .name = "srp",
 	.lane = scsi_disk_lane,
 	.stop = scsi_disk_stop,
 	.free = dev_free,
+	.fence = dev_fence,
 	.facts = dev_facts };
 
 /* Return the number in a normalised option; `unset` if it is unset. */

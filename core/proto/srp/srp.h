@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP initiator: a channel is one RDMA connection with its login, request limit and commands in
- * flight (chan.c); ini.c reads the URI. The disk, and the meaning of commands, is in ../scsi. */
+ * flight (chan.c); ini.c reads the URI, fence.c
+ * fences the channels of a lost path. The disk, and the meaning of commands, is in ../scsi. */
 #pragma once
 #include "ep.h"
 #include "ring.h"
@@ -51,7 +52,8 @@ struct srp_chan {
 	struct loop_timer
 		stall; /* runs while the window is 0: ios that wait for it have no deadline */
 	unsigned stalls;
-	bool first; /* its login ends other channels of the same nexus */
+	uint64_t instance; /* of a target that is rdmastor; 0: another one */
+	bool first;        /* its login ends other channels of the same nexus */
 	bool registered;
 	struct srp_answer answer[SRP_ANSWERS + 1]; /* the last: task management */
 	struct {
@@ -67,3 +69,7 @@ struct srp_chan {
 extern const struct scsi_carrier srp_carrier;
 /* Set diag for the reason code of an SRP_LOGIN_REJ; returns -errno. first: the first channel. */
 int srp_login_refused(struct diag *, uint32_t reason, bool first);
+/* fence.c. Of struct bdev_ops; its state is in *at, NULL while there is none. */
+struct srp_fence;
+int srp_fence_start(struct srp_fence **at, struct scsi_disk *, struct bdev_fence *);
+void srp_fence_free(struct srp_fence *); /* any time: no done() follows */

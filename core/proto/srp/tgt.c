@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define REPLACED "its initiator has logged in again"
 
@@ -276,6 +277,11 @@ int srp_serve(struct target **out, struct loop *loop, const struct target_option
 
 	if (!target)
 		return diag_sys(diag, ENOMEM, "target");
+	if (getrandom(&target->instance, sizeof(target->instance), GRND_NONBLOCK) !=
+		sizeof(target->instance)) {
+		free(target);
+		return diag_sys(diag, EAGAIN, "read random numbers");
+	}
 	memcpy(target->guid, opt->disk[0].uuid, sizeof(target->guid));
 	for (unsigned i = 0; i < opt->hosts; i++)
 		if (!gid_parse(target->initiator[i], opt->host[i])) {

@@ -72,6 +72,7 @@ struct srp_target {
 	struct scsi_target *scsi;
 	struct srp_tgt_chan *chans; /* admitted channels */
 	uint64_t logins;
+	uint64_t instance; /* random; initiators know by it which of several targets they reach */
 };
 
 static inline struct srp_target *srp_tgt_of(const struct srp_tgt_chan *chan)

@@ -502,6 +502,7 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 		.it_iu_len = put_be32(chan->iu_len),
 		.ti_iu_len = put_be32(SRP_TGT_REPLY),
 		.formats = put_be16(SRP_FORMAT_DIRECT | SRP_FORMAT_INDIRECT) };
+	struct srp_login_instance own = { .instance = put_be64(srp_tgt_of(chan)->instance) };
 	int err;
 
 	conn->ep = ep;
@@ -517,8 +518,10 @@ static int requested(struct ep *ep, uint8_t priv[EP_PRIV_MAX])
 	if (chan->other_channels)
 		rsp.flags |= chan->login.flags & SRP_MULTI_CHANNEL ? SRP_CHANNELS_STAY
 								   : SRP_CHANNELS_ENDED;
+	memcpy(own.magic, SRP_INSTANCE_MAGIC, sizeof(own.magic));
 	memcpy(priv, &rsp, sizeof(rsp));
-	return sizeof(rsp);
+	memcpy(priv + sizeof(rsp), &own, sizeof(own));
+	return sizeof(rsp) + sizeof(own);
 }
 
 static void up(struct ep *ep)

@@ -53,11 +53,27 @@ static void log_in(const uint8_t *request, unsigned len)
 		loop_wait(loop, &never, loop_clock() + 1000000);
 }
 
+static void begins_with(const uint8_t *bytes, unsigned len)
+{
+	for (unsigned i = 0; i < len; i++)
+		cr_assert_eq(peer.reply[i], bytes[i], "byte %u: %#x", i, peer.reply[i]);
+}
+
 static void expect(const uint8_t *bytes, unsigned len)
 {
 	cr_assert_eq(peer.reply_len, len);
-	for (unsigned i = 0; i < len; i++)
-		cr_assert_eq(peer.reply[i], bytes[i], "byte %u: %#x", i, peer.reply[i]);
+	begins_with(bytes, len);
+}
+
+/* Behind the response is which target it is. */
+static void accepts(const uint8_t bytes[52])
+{
+	static const uint8_t magic[] = { 'r', 'd', 'm', 'a', 's', 't', 'o', 'r' };
+
+	cr_assert_not_null(peer.called);
+	cr_assert_eq(peer.reply_len, 52 + 16);
+	begins_with(bytes, 52);
+	cr_assert_arr_eq(peer.reply + 52, magic, sizeof(magic));
 }
 
 #define TAG       1, 2, 3, 4, 5, 6, 7, 8
@@ -80,8 +96,7 @@ Test(srp_login_tgt, a_login_by_rdma_cm)
 
 	begin(AF_INET);
 	log_in(by_cm, sizeof(by_cm));
-	cr_assert_not_null(peer.called);
-	expect(bytes, sizeof(bytes));
+	accepts(bytes);
 	log_in(by_cm, sizeof(by_cm) - 1);
 	cr_assert(peer.rejected);
 	end();
@@ -93,8 +108,7 @@ Test(srp_login_tgt, a_login_by_a_service_on_infiniband)
 
 	begin(ADDR_IB);
 	log_in(by_service, sizeof(by_service));
-	cr_assert_not_null(peer.called);
-	expect(bytes, sizeof(bytes));
+	accepts(bytes);
 	log_in(by_service, sizeof(by_service) - 1);
 	cr_assert(peer.rejected);
 	end();
@@ -115,8 +129,7 @@ Test(srp_login_tgt, an_initiator_with_identifiers_of_revision_10)
 	opt.host[0] = "484f5354484f53540000000000000005";
 	begin(ADDR_IB);
 	log_in(request, sizeof(request));
-	cr_assert_not_null(peer.called);
-	expect(bytes, sizeof(bytes));
+	accepts(bytes);
 	log_in(by_service, sizeof(by_service));
 	cr_assert(peer.rejected, "the order of r16a is another port");
 	end();
