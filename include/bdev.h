@@ -273,8 +273,9 @@ struct lane_ops {
 	/* Cancel an io that is only held. True: done() with -ECANCELED follows; for a write not
 	 * before the time that a lost path may still execute it. May be NULL. Use bdev_cancel(). */
 	bool (*cancel)(struct lane *, struct io *);
-	/* Complete all requests in flight with -ENOTCONN, then change to LANE_DOWN, neither from
-	 * within. NULL: both follow by themselves after BDEV_DOWN. */
+	/* Complete all requests in flight with -ENOTCONN, or with the status by which the target
+	 * refuses them for now, then change to LANE_DOWN, neither from within. NULL: both follow by
+	 * themselves after BDEV_DOWN. */
 	void (*abort)(struct lane *, const struct diag *why);
 	/* Free at once. No io may be in flight, no pool mapped. Not from within its callbacks. */
 	void (*free)(struct lane *);

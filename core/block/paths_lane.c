@@ -748,6 +748,22 @@ static bool lane_cancel(struct lane *lane, struct io *io)
 	return true;
 }
 
+/* What waits to be sent again has an answer: that its target refuses it. */
+static void paused_abort(struct paths_lane *pl)
+{
+	struct io *io = list_take(&pl->paused), *next;
+
+	for (; io; io = next) {
+		const struct paths_io *pio = io->lower;
+
+		next = io->next;
+		if (pio->lost)
+			io_abort(pl, io);
+		else
+			list_add(&pl->completed, io);
+	}
+}
+
 /* Abort only this lane: the path stays up for the others, and nothing is replayed. */
 static void lane_abort(struct lane *lane, const struct diag *why)
 {
@@ -762,7 +778,7 @@ static void lane_abort(struct lane *lane, const struct diag *why)
 	loop_timer_del(lane->loop, &pl->release);
 	loop_timer_del(lane->loop, &pl->resume);
 	loop_timer_del(lane->loop, &pl->fail_back);
-	*pl->withheld.tail = list_take(&pl->paused);
+	paused_abort(pl);
 	*pl->held.tail = list_take(&pl->withheld);
 	for (io = list_take(&pl->held); io; io = next) {
 		next = io->next;

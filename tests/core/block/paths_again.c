@@ -264,7 +264,7 @@ Test(paths_again, a_lost_write_that_is_refused_keeps_its_quiet_time)
 	rig_fini(&rig);
 }
 
-/* The owner's call ends what it can, without another word to the target. */
+/* The owner's call ends what it can, without another word to the target, whose answer counts. */
 Test(paths_again, an_aborted_lane_ends_what_waits)
 {
 	struct diag why = { 0 };
@@ -281,7 +281,8 @@ Test(paths_again, an_aborted_lane_ends_what_waits)
 	rig.lane->ops->abort(rig.lane, &why);
 	cr_assert_not(req.over, "not inside abort");
 	cr_assert(req_wait(&rig, &req, 10));
-	cr_assert_eq(req.io.status, -ENOTCONN);
+	cr_assert_eq(req.io.status, -EAGAIN);
+	cr_assert_eq(req.io.detail, MOVING);
 	rig_turn_for(&rig, 500);
 	cr_assert_eq(refused(&rig, 0), 1);
 	rig_fini(&rig);
