@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 #pragma once
 
-/* Whether hosts are to use the disks of a target through a listener: ANA states of NVMe. */
+/* Whether hosts are to use the disks of a target through a listener: ANA states of NVMe, which SCSI
+ * reports as states of target port groups. */
 enum access {
 	ACCESS_OPTIMIZED,
 	ACCESS_NON_OPTIMIZED, /* hosts prefer other paths */

@@ -18,7 +18,7 @@ struct listen_addr { /* an address that a server is to listen at */
 	bool no_crc;    /* software iWARP: use CRCs only if the peer requests them */
 	bool freebind;  /* allow an IP address that this host does not have yet */
 	unsigned mode;  /* mode of a unix socket's file */
-	uint16_t group; /* for target_set_access() */
+	uint16_t group; /* for target_set_access(); 0: 1 */
 };
 
 /* The caller sets the members down to `mode`, and keeps the memory until listeners_close(). All

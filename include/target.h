@@ -146,9 +146,9 @@ struct target_proto {
 	/* (T) Set status->clients and queues. NULL: each connection is a client. */
 	void (*count_clients)(const struct target *, struct target_status *);
 	void (*resized)(struct target *, struct target_disk *); /* (T) disk->size has changed */
-	/* (T) The access through that listener has changed. NULL: the protocol does not report
-	 * it, so it can't be set. */
-	void (*access_changed)(struct target *, unsigned port);
+	/* (T) The access through the listeners of that group has changed. NULL: the protocol does
+	 * not report it, so it can't be set. */
+	void (*access_changed)(struct target *, unsigned group);
 	void (*free)(struct target *); /* (T) after the stop, or a failed start */
 };
 
@@ -462,6 +462,13 @@ static inline bool target_stopping(const struct target *target)
 static inline uint64_t target_port_access(const struct target *target, unsigned port)
 {
 	return __atomic_load_n(&target->port[port].access, __ATOMIC_RELAXED);
+}
+/* Return the group of a listener; 1 if the protocol listens itself. */
+static inline uint16_t target_port_group(const struct target *target, unsigned port)
+{
+	uint16_t group = target->opt.listen[port].group;
+
+	return group ? group : 1;
 }
 /* Add to a member of worker->count, on its thread. */
 static inline void target_count(uint64_t *what, uint64_t more)

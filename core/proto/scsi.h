@@ -11,7 +11,10 @@
  *
  * Commands are started with scsi_run(). The transport discards data that the initiator sends beyond
  * data_len, or for a command that was refused. data_len of a TARGET_IN command may shrink in
- * work(). Data buffers (target_options.buffer): a power of 2, at least 128 KiB. */
+ * work(). Data buffers (target_options.buffer): a power of 2, at least 128 KiB.
+ *
+ * A group of listeners (listen_addr.group) is a target port group with one target port; its number
+ * is that of the group, the relative identifier of the port, and the portal group tag of iSCSI. */
 #pragma once
 #include "target.h"
 #include "wire/scsi.h"
@@ -32,9 +35,9 @@ struct scsi_target_conf {
 		const struct target_disk_options *opt;
 	} lun[TARGET_DISKS];
 	unsigned luns; /* at least one */
-	/* VPD page 83h: SCSI name strings of device and port ("iqn.x", "iqn.x,t,0x0001"); "": none
-	 */
-	char device_name[SCSI_PORT_NAME], port_name[SCSI_PORT_NAME];
+	/* VPD page 83h: SCSI name string of the device; "": none. Names of its iSCSI ports are
+	 * made of it. */
+	char device_name[SCSI_PORT_NAME];
 	uint8_t protocol; /* enum scsi_protocol */
 };
 enum scsi_protocol { SCSI_SRP = 4, SCSI_ISCSI = 5 }; /* protocol identifiers of SPC-4 */
@@ -43,8 +46,10 @@ enum scsi_protocol { SCSI_SRP = 4, SCSI_ISCSI = 5 }; /* protocol identifiers of 
 int scsi_target_new(struct scsi_target **, const struct scsi_target_conf *, struct diag *);
 /* After target_stop(), without any nexus. NULL is allowed. */
 void scsi_target_free(struct scsi_target *);
-/* Report the disk's new size to all initiators, by a unit attention. Any thread. */
+/* Report the disk's new size, or that access through a group of listeners has changed, to all
+ * initiators, by a unit attention. Any thread. */
 void scsi_target_resized(struct scsi_target *, const struct target_disk *);
+void scsi_target_access_changed(struct scsi_target *);
 
 enum scsi_attr { SCSI_SIMPLE, SCSI_ORDERED, SCSI_HEAD, SCSI_ACA }; /* task attributes */
 

@@ -36,7 +36,6 @@ static void set_access(struct target *target, unsigned i, enum access access)
 
 	__atomic_store_n(&target->port[i].access, (changes + 1) << TARGET_ACCESS_BITS | access,
 		__ATOMIC_RELAXED);
-	target->proto->access_changed(target, i);
 }
 
 int target_set_access(
@@ -47,12 +46,16 @@ int target_set_access(
 	if (!target->proto->access_changed)
 		return -ENOTSUP;
 	for (unsigned i = 0; i < target->opt.listens; i++) {
-		if (target->opt.listen[i].group != group)
+		if (target_port_group(target, i) != group)
 			continue;
-		*before = target_get_access(target, i);
+		*before = target_get_access(target, i); /* the same for all */
 		found = true;
 		if (*before != access)
 			set_access(target, i, access);
 	}
-	return found ? 0 : -ENOENT;
+	if (!found)
+		return -ENOENT;
+	if (*before != access)
+		target->proto->access_changed(target, group);
+	return 0;
 }

@@ -280,6 +280,12 @@ static void resized(struct target *target, struct target_disk *disk)
 	scsi_target_resized(container_of(target, struct scsi_rig, target)->scsi, disk);
 }
 
+static void access_changed(struct target *target, unsigned group)
+{
+	(void)group;
+	scsi_target_access_changed(container_of(target, struct scsi_rig, target)->scsi);
+}
+
 static const struct target_proto proto = { .name = "scsi",
 	.handshake_name = "nothing",
 	.decode = decode,
@@ -288,7 +294,8 @@ static const struct target_proto proto = { .name = "scsi",
 	.status = scsi_io_status,
 	.busy = busy,
 	.closed = left,
-	.resized = resized };
+	.resized = resized,
+	.access_changed = access_changed };
 
 /* --- the test's side */
 
@@ -303,9 +310,8 @@ int scsi_rig_start(struct scsi_rig *rig, struct diag *diag)
 		.open_ms = leap_limit_ms(10000),
 		.stall_ms = leap_limit_ms(30000) };
 	struct scsi_target_conf conf = { .luns = rig->disks,
-		.protocol = SCSI_SRP,
-		.device_name = "iqn.test",
-		.port_name = "iqn.test,t,0x0001" };
+		.protocol = rig->protocol ? rig->protocol : SCSI_SRP,
+		.device_name = "iqn.test" };
 	int err;
 
 	for (unsigned i = 0; i < rig->disks; i++) {
@@ -318,12 +324,22 @@ int scsi_rig_start(struct scsi_rig *rig, struct diag *diag)
 		snprintf(opt.disk[i].serial, sizeof(opt.disk[i].serial), "serial%u", i);
 	}
 	err = scsi_target_new(&rig->scsi, &conf, diag);
-	return err ? err : target_start(&rig->target, rig->loop, &proto, &opt, 1000, diag);
+	if (!err)
+		err = target_start(&rig->target, rig->loop, &proto, &opt, 1000, diag);
+	rig->target.opt.listens = rig->listens;
+	for (unsigned i = 0; i < rig->listens; i++) {
+		rig->target.opt.listen[i].group = rig->group[i];
+		rig->target.port[i].index = i;
+	}
+	return err;
 }
 
 int scsi_rig_stop(struct scsi_rig *rig, struct diag *diag)
 {
-	int err = target_stop(&rig->target, 5000, diag);
+	int err;
+
+	rig->target.opt.listens = 0; /* none is open */
+	err = target_stop(&rig->target, 5000, diag);
 
 	if (err != -EINPROGRESS)
 		scsi_target_free(rig->scsi);
@@ -331,6 +347,11 @@ int scsi_rig_stop(struct scsi_rig *rig, struct diag *diag)
 }
 
 struct scsi_host *scsi_host_dial(struct scsi_rig *rig, unsigned port)
+{
+	return scsi_host_dial_at(rig, port, 0);
+}
+
+struct scsi_host *scsi_host_dial_at(struct scsi_rig *rig, unsigned port, unsigned listener)
 {
 	struct scsi_host *host = calloc(1, sizeof(*host));
 	struct host_conn *c = calloc(1, sizeof(*c));
@@ -345,7 +366,9 @@ struct scsi_host *scsi_host_dial(struct scsi_rig *rig, unsigned port)
 	c->rig = rig;
 	c->host = host;
 	c->port = port;
+	rig->target.incoming = &rig->target.port[listener];
 	target_conn_begin(&rig->target, &c->conn, &carrier, &peer);
+	rig->target.incoming = NULL;
 	host->loop = c->conn.loop;
 	if (!target_admit(&c->conn, name, false))
 		abort();

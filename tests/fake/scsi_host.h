@@ -14,8 +14,11 @@ struct scsi_rig { /* zero but for the first ones */
 	struct bdev *disk[SCSI_HOST_LUNS];
 	unsigned disks;
 	bool ro;
-	uint32_t buffer; /* 0: 128 KiB */
-	uint16_t id_len; /* of initiator ports; 0: 24 */
+	uint32_t buffer;   /* 0: 128 KiB */
+	uint16_t id_len;   /* of initiator ports; 0: 24 */
+	uint8_t protocol;  /* 0: SCSI_SRP */
+	uint16_t group[4]; /* of listeners that scsi_host_dial_at() uses */
+	unsigned listens;
 	/* its own */
 	struct target target;
 	struct scsi_target *scsi;
@@ -27,6 +30,7 @@ struct scsi_host;
 /* An initiator port of that number; each call is a nexus of its own, of the same port. The number
  * without its low byte is the initiator's name. */
 struct scsi_host *scsi_host_dial(struct scsi_rig *, unsigned port);
+struct scsi_host *scsi_host_dial_at(struct scsi_rig *, unsigned port, unsigned listener);
 void scsi_host_drop(struct scsi_host *);  /* its connection ends once the disk has nothing of it */
 void scsi_host_leave(struct scsi_host *); /* waits for that and frees it, too */
 

@@ -137,7 +137,7 @@ static void set_access(enum access access)
 {
 	enum access before;
 
-	target_set_access(target, 0, access, &before);
+	target_set_access(target, 1, access, &before);
 }
 
 static void check(const struct host *h)

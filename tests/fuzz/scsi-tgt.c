@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/scsi core/target */
 /* Initiators that send any CDB with any parameter data: the input is a list of steps, each a
- * command or a task management function of one of two hosts at two units, or that it leaves. The
- * transport under them aborts when more is moved than a host has room for. In the end nothing may
- * be left in work, and an honest host reads what it wrote.
+ * command or a task management function of one of two hosts at two units, or that it leaves, or
+ * another access to one of their target port groups. The transport under them aborts when more is
+ * moved than a host has room for. In the end nothing may be left in work, and an honest host reads
+ * what it wrote.
  *
  * A step: a byte of choices; of a command its CDB of 16 bytes, room (2 bytes), bytes it sends (2
  * bytes), data in the input (1 byte), those; behind them zeros are sent. */
@@ -20,7 +21,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum choice { SECOND = 1, UNIT = 2, ATTR = 12, KIND = 48, INSIDE = 64 };
+enum choice { SECOND = 1, UNIT = 2, ATTR = 12, KIND = 48, INSIDE = 64, ACCESS = 128 };
 enum kind { COMMAND, SLOW, ASIDE, MANAGE };
 #define LEAVE (SCSI_NEXUS_RESET + 1) /* as a function: it leaves, and connects again */
 
@@ -59,6 +60,14 @@ static bool read_ask(struct rd *rd, struct scsi_ask *ask, unsigned i)
 	ask->in = in[i];
 	ask->out = out[i];
 	return data;
+}
+
+static void set_access(struct scsi_rig *rig, unsigned group, enum access access)
+{
+	enum access before;
+
+	if (target_set_access(&rig->target, group, access, &before))
+		abort();
 }
 
 static void honest(struct scsi_rig *rig)
@@ -104,11 +113,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.loops = &loop,
 		.nloops = 1,
 		.disk = { &disk[0]->bdev, &disk[1]->bdev },
-		.disks = 2 };
+		.disks = 2,
+		.group = { 1, 2 },
+		.listens = 2 };
 	if (scsi_rig_start(&rig, NULL))
 		abort();
 	host[0] = scsi_host_dial(&rig, 0);
-	host[1] = scsi_host_dial(&rig, 1);
+	host[1] = scsi_host_dial_at(&rig, 1, 1);
 	for (unsigned lun = 0; lun < 2; lun++)
 		for (unsigned i = 0; i < 2; i++)
 			scsi_host_ask(host[i], &(struct scsi_ask){ .lun = (uint8_t)lun });
@@ -119,11 +130,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct scsi_ask *ask = &asks[sent];
 		uint8_t function = (uint8_t)((*choice & ATTR) >> 2 | (*choice & INSIDE) >> 4);
 
+		if (*choice & ACCESS) {
+			set_access(&rig, 1 + (*choice & SECOND), function % ACCESSES);
+			continue;
+		}
 		if (kind == MANAGE && function == LEAVE) {
 			for (unsigned i = 0; i < sent; i++)
 				asks[i].done |= asks[i].host == from;
 			scsi_host_leave(from);
-			host[*choice & SECOND] = scsi_host_dial(&rig, *choice & SECOND);
+			host[*choice & SECOND] =
+				scsi_host_dial_at(&rig, *choice & SECOND, *choice & SECOND);
 			continue;
 		}
 		if (kind == MANAGE) {
@@ -146,6 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < sent; i++)
 		if (!loop_wait(loop, &asks[i].done, 0))
 			abort();
+	set_access(&rig, 1, ACCESS_OPTIMIZED);
 	honest(&rig);
 	scsi_host_leave(host[0]);
 	scsi_host_leave(host[1]);

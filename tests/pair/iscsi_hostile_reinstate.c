@@ -48,6 +48,30 @@ Test(iscsi_hostile, a_session_begun_again)
 	end();
 }
 
+/* Through another portal group it is a session with another target port. */
+Test(iscsi_hostile, a_session_through_another_group)
+{
+	static const char tag[] = "TargetPortalGroupTag=2";
+	struct iscsi_host *first, *second;
+
+	listens = 2;
+	begin();
+	first = join(1, 1);
+	target_transports(target, 1, &bound);
+	for (unsigned i = 0; i < 2; i++) { /* the second time it is reinstated */
+		second = dial(2 + i);
+		ask_login(2 + i, 1);
+		UNTIL(second->up);
+		cr_assert(memmem(second->text, second->text_len, tag, sizeof(tag)));
+		ready(second);
+		ready(first);
+		cr_assert(!first->over);
+	}
+	cr_assert(host[2]->over);
+	listens = 1;
+	end();
+}
+
 static uint8_t simple(struct iscsi_host *h, uint8_t opcode)
 {
 	struct iscsi_scsi_cmd cmd = iscsi_host_command(h, 0, 0);

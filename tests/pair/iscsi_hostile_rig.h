@@ -33,6 +33,7 @@ static struct loop *loop, *loops[WORKERS];
 static struct fake_disk *disk;
 static struct target *target;
 static struct addr bound;
+static unsigned listens = 1; /* number n is in group n + 1 */
 static struct iscsi_host *host[HOSTS];
 static uint8_t pattern[1 << 18], before[SIZE];
 static struct diag why;
@@ -45,7 +46,7 @@ static inline void start(struct bdev *bdev, unsigned nloops)
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	struct target_options opt = { .disks = 1,
-		.listens = 1,
+		.listens = listens,
 		.loops = loops,
 		.nloops = nloops,
 		.buffers = BUFFERS,
@@ -53,9 +54,12 @@ static inline void start(struct bdev *bdev, unsigned nloops)
 		.stall_ms = leap_limit_ms(STALL_MS) };
 
 	opt.disk[0] = (struct target_disk_options){ .bdev = bdev, .name = IQN, .serial = "S1" };
-	memcpy(&opt.listen[0].at.ss, &in, sizeof(in));
-	opt.listen[0].at.len = sizeof(in);
-	opt.listen[0].transports = TRANSPORT_TCP;
+	for (unsigned i = 0; i < listens; i++) {
+		memcpy(&opt.listen[i].at.ss, &in, sizeof(in));
+		opt.listen[i].at.len = sizeof(in);
+		opt.listen[i].transports = TRANSPORT_TCP;
+		opt.listen[i].group = (uint16_t)(i + 1);
+	}
 	cr_assert_eq(iscsi_serve(&target, loop, &opt, 1000, &why), 0, "%s", why.text);
 	target_transports(target, 0, &bound);
 }

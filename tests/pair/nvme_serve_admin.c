@@ -344,7 +344,7 @@ Test(nvme_serve_admin, ana_states)
 	ana_log_is(1, 0);
 	cr_assert_eq(target_set_access(target, 7, ACCESS_LOSS, &before), -ENOENT);
 	for (unsigned i = 0; i < sizeof(ana) / sizeof(*ana); i++) {
-		cr_assert_eq(target_set_access(target, 0, ana[i].access, &before), 0);
+		cr_assert_eq(target_set_access(target, 1, ana[i].access, &before), 0);
 		cr_assert_eq(before, i ? ana[i - 1].access : ACCESS_OPTIMIZED);
 		cr_assert_eq(capsules_run(capsules_rw(NVME_IO_WRITE, 0, 8)), ana[i].status);
 		cr_assert_eq(capsules_run(capsules_rw(NVME_IO_READ, 0, 8)), ana[i].status);
@@ -362,7 +362,7 @@ Test(nvme_serve_admin, ana_states)
 		cr_assert_eq(le(memory + 4, 4), 1);
 	}
 	/* the state it has: no change */
-	cr_assert_eq(target_set_access(target, 0, ACCESS_OPTIMIZED, &before), 0);
+	cr_assert_eq(target_set_access(target, 1, ACCESS_OPTIMIZED, &before), 0);
 	ana_log_is(1, sizeof(ana) / sizeof(*ana));
 	/* groups only */
 	cr_assert_eq(admin_command(NVME_ADMIN_GET_LOG, 0, 0x0c | 1 << 8 | 15 << 16, 0, 64), 0);
@@ -380,7 +380,7 @@ Test(nvme_serve_admin, ana_commands_in_flight)
 	backing->hold = true;
 	replies = 0;
 	submit(NVME_IO_WRITE, 100, 8);
-	cr_assert_eq(target_set_access(target, 0, ACCESS_INACCESSIBLE, &before), 0);
+	cr_assert_eq(target_set_access(target, 1, ACCESS_INACCESSIBLE, &before), 0);
 	submit(NVME_IO_WRITE, 101, 8);
 	cr_assert_eq(status_of(101), 0x302);
 	cr_assert_eq(status_of(100), UINT32_MAX);
@@ -402,11 +402,11 @@ Test(nvme_serve_admin, ana_event)
 	cr_assert_eq(
 		admin_command(NVME_ADMIN_SET_FEATURES, 0, NVME_FEATURE_ASYNC_EVENT, 1 << 11, 0), 0);
 	replies = 0;
-	cr_assert_eq(target_set_access(target, 0, ACCESS_INACCESSIBLE, &before), 0);
+	cr_assert_eq(target_set_access(target, 1, ACCESS_INACCESSIBLE, &before), 0);
 	capsules_settle();
 	cr_assert_eq(replies, 1);
 	cr_assert_eq(capsules_result(), 2 | 3 << 8 | 0x0c << 16);
-	cr_assert_eq(target_set_access(target, 0, ACCESS_OPTIMIZED, &before), 0);
+	cr_assert_eq(target_set_access(target, 1, ACCESS_OPTIMIZED, &before), 0);
 	capsules_settle();
 	cr_assert_eq(replies, 1); /* its log was not read */
 	/* retain the event, then not */

@@ -47,6 +47,15 @@ static void resized(struct target *base, struct target_disk *disk)
 		scsi_target_resized(target->node[i].scsi, disk);
 }
 
+static void access_changed(struct target *base, unsigned group)
+{
+	struct iscsi_target *target = (struct iscsi_target *)base;
+
+	(void)group;
+	for (unsigned i = 0; i < target->nodes; i++)
+		scsi_target_access_changed(target->node[i].scsi);
+}
+
 static void target_free(struct target *base)
 {
 	struct iscsi_target *target = (struct iscsi_target *)base;
@@ -72,15 +81,19 @@ static const struct target_proto proto = { .name = "iscsi",
 	.closed = left,
 	.count_clients = count_clients,
 	.resized = resized,
+	.access_changed = access_changed,
 	.free = target_free };
 
 /* ---- Logins, on the target's loop. */
 
 #define REPLACED "its initiator has logged in again"
 
-static bool same_port(const struct iscsi_tgt_conn *conn, const struct iscsi_tgt_conn *other)
+/* Same initiator port and target port. */
+static bool same_ports(const struct iscsi_tgt_conn *conn, const struct iscsi_tgt_conn *other)
 {
-	return other->node == conn->node && !strcmp(other->initiator, conn->initiator) &&
+	return other->node == conn->node &&
+	       iscsi_tgt_portal_group(other) == iscsi_tgt_portal_group(conn) &&
+	       !strcmp(other->initiator, conn->initiator) &&
 	       !memcmp(other->isid, conn->isid, sizeof(conn->isid));
 }
 
@@ -94,7 +107,7 @@ static bool same_initiator(const struct target_fence *fence, const struct target
 	if (other == conn || !other->full_feature || other->node != conn->node ||
 		strcmp(other->initiator, conn->initiator) != 0)
 		return false;
-	if (same_port(conn, other) && !target_conn_is_closing(&other->base))
+	if (same_ports(conn, other) && !target_conn_is_closing(&other->base))
 		target_conn_fail(&other->base, DIAG_CLOSED, ECONNABORTED, REPLACED);
 	return true;
 }
@@ -113,7 +126,7 @@ static void fence_done(struct target_fence *fence)
 	struct iscsi_tgt_conn *conn = container_of(fence, struct iscsi_tgt_conn, fence);
 
 	for (struct iscsi_tgt_conn *other = conn->next; other; other = other->next)
-		if (same_port(conn, other))
+		if (same_ports(conn, other))
 			target_conn_kill(&other->base, REPLACED);
 	authorized(conn, 0);
 }
@@ -124,7 +137,7 @@ static uint16_t refuse_to_join(const struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_tgt_conn *other = iscsi_tgt_of(conn)->sessions;
 
-	while (conn->node && other && !(other->tsih == conn->tsih && same_port(conn, other)))
+	while (conn->node && other && !(other->tsih == conn->tsih && same_ports(conn, other)))
 		other = other->next;
 	return conn->node && other ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
 }
@@ -197,8 +210,8 @@ static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 		at = addr_unscoped(addr_is_any(&bound) ? &conn->base.local : &bound);
 		addr_host(&at, host);
 		fprintf(to, "TargetAddress=%s%s%s:%u,%u%c", strchr(host, ':') ? "[" : "", host,
-			strchr(host, ':') ? "]" : "", addr_port(&bound), ISCSI_TARGET_PORTAL_TAG,
-			0);
+			strchr(host, ':') ? "]" : "", addr_port(&bound),
+			target_port_group(&iscsi_tgt_of(conn)->base, i), 0);
 	}
 }
 
@@ -242,8 +255,6 @@ static int make_node(struct iscsi_target *target, struct iscsi_tgt_node *node,
 	struct scsi_target_conf conf = { .protocol = SCSI_ISCSI };
 
 	snprintf(conf.device_name, sizeof(conf.device_name), "%s", node->name);
-	snprintf(conf.port_name, sizeof(conf.port_name), "%s,t,0x%04x", node->name,
-		ISCSI_TARGET_PORTAL_TAG);
 	for (unsigned i = 0; i < opt->disks; i++) {
 		if (!(node->disks & 1u << i))
 			continue;

@@ -122,6 +122,12 @@ static inline struct iscsi_target *iscsi_tgt_of(const struct iscsi_tgt_conn *con
 	return (struct iscsi_target *)conn->base.target;
 }
 
+/* The groups of listeners are portal groups. */
+static inline uint16_t iscsi_tgt_portal_group(const struct iscsi_tgt_conn *conn)
+{
+	return target_port_group(conn->base.target, conn->base.port);
+}
+
 /* tgt.c */
 /* Authorize the login on the target's loop and reinstate the session, or refuse to add a connection
  * to one; iscsi_tgt_authorized() follows on the connection's loop, with conn->status. */

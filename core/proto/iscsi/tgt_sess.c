@@ -498,7 +498,7 @@ static uint16_t admit(
 	snprintf(conn->initiator, sizeof(conn->initiator), "%s", names->initiator);
 	memcpy(conn->isid, names->isid, sizeof(conn->isid));
 	*grant = (struct iscsi_login_grant){
-		.auth = target->auth, .tpgt = ISCSI_TARGET_PORTAL_TAG, .tsih = 1
+		.auth = target->auth, .tpgt = iscsi_tgt_portal_group(conn), .tsih = 1
 	};
 	if (!grant->auth.target_user)
 		grant->auth.target_user = conn->node ? conn->node->name : target->node[0].name;

@@ -79,9 +79,9 @@ static void resized(struct target *base, struct target_disk *disk)
 	nvme_tgt_ctrl_notify(target, &target->ns[disk->index]);
 }
 
-static void access_changed(struct target *base, unsigned port)
+static void access_changed(struct target *base, unsigned group)
 {
-	nvme_tgt_ctrl_notify_access((struct nvme_target *)base, port);
+	nvme_tgt_ctrl_notify_access((struct nvme_target *)base, group);
 }
 
 static void target_free(struct target *base)

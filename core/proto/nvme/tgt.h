@@ -240,7 +240,7 @@ struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(const struct nvme_target *, uint16_t cn
 void nvme_tgt_ctrl_cut(struct nvme_tgt_ctrl *);
 
 /* The access through that listener has changed: notify its controllers. */
-void nvme_tgt_ctrl_notify_access(struct nvme_target *, unsigned port);
+void nvme_tgt_ctrl_notify_access(struct nvme_target *, unsigned group);
 
 /* tgt_ana.c: any thread */
 /* Return the status of I/O commands in the controller's ANA state; 0: they are executed. */

@@ -291,10 +291,11 @@ static void add_event(struct nvme_tgt_ctrl *ctrl, uint64_t bit)
 		notice(ctrl);
 }
 
-void nvme_tgt_ctrl_notify_access(struct nvme_target *target, unsigned port)
+void nvme_tgt_ctrl_notify_access(struct nvme_target *target, unsigned group)
 {
 	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next)
-		if (ctrl->port == port && !nvme_tgt_is_discovery(ctrl))
+		if (target_port_group(&target->base, ctrl->port) == group &&
+			!nvme_tgt_is_discovery(ctrl))
 			add_event(ctrl, NVME_TGT_PENDING_ANA);
 }
 

@@ -17,7 +17,6 @@ int scsi_target_new(
 		return diag_sys(diag, ENOMEM, "SCSI target");
 	target->protocol = conf->protocol;
 	memcpy(target->device_name, conf->device_name, sizeof(target->device_name));
-	memcpy(target->port_name, conf->port_name, sizeof(target->port_name));
 	for (int err; target->lus < conf->luns; target->lus++) {
 		struct scsi_lu *lu = &target->lu[target->lus];
 
@@ -77,6 +76,7 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 		[UA_POWER_ON] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x00),
 		[UA_RESET] = SCSI_CHECK(KEY_ATTENTION, 0x29, 0x03),
 		[UA_CAPACITY] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x09),
+		[UA_ACCESS] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x06),
 		[UA_PREEMPTED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x03),
 		[UA_RELEASED] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x04),
 		[UA_REGISTRATIONS] = SCSI_CHECK(KEY_ATTENTION, 0x2a, 0x05),
@@ -89,9 +89,9 @@ uint32_t scsi_ua_take(struct scsi_nexus *nexus, const struct scsi_lu *lu)
 	pthread_mutex_lock(&scsi_lock);
 	bits = __atomic_load_n(pending, __ATOMIC_RELAXED);
 	first = bits ? (unsigned)__builtin_ctz(bits) : UA_COUNT;
-	/* report it once per port, on any of its connections */
+	/* report it once, on any of the connections between both ports */
 	for (struct scsi_nexus *each = nexus->target->nexuses; bits && each; each = each->next)
-		if (scsi_same_port(each, nexus))
+		if (scsi_same_ports(each, nexus))
 			__atomic_fetch_and(&each->ua[lu->index], ~(1u << first), __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&scsi_lock);
 	return bits ? status[first] : 0;
@@ -240,11 +240,11 @@ void scsi_complete(struct scsi_cmd *cmd, uint32_t status)
 	count_residual(cmd);
 }
 
-/* Copy the unit attentions of the port's other connections. Under scsi_lock. */
+/* Copy the unit attentions of the other connections between both ports. Under scsi_lock. */
 static void share_ua(struct scsi_nexus *nexus)
 {
 	for (const struct scsi_nexus *each = nexus->target->nexuses; each; each = each->next)
-		if (scsi_same_port(each, nexus)) {
+		if (scsi_same_ports(each, nexus)) {
 			for (unsigned i = 0; i < nexus->target->lus; i++)
 				nexus->ua[i] = __atomic_load_n(&each->ua[i], __ATOMIC_RELAXED);
 			return;
@@ -263,6 +263,7 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	nexus->target = target;
 	nexus->conn = conf->conn;
 	nexus->recall = conf->recall;
+	nexus->group = target_port_group(conf->conn->target, conf->conn->port);
 	nexus->id_len = conf->id_len;
 	nexus->name_at = conf->name_at;
 	nexus->name_len = conf->name_len;

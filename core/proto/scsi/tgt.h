@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Inside of the device server: logical units and nexuses (tgt.c), the table of commands
  * (tgt_ops.c), commands that move blocks (tgt_io.c) or describe the unit (tgt_info.c, tgt_mode.c),
- * copies (tgt_copy.c), reservations (tgt_pr.c), task management (tgt_tmf.c). */
+ * target port groups (tgt_groups.c), copies (tgt_copy.c), reservations (tgt_pr.c), task management
+ * (tgt_tmf.c). */
 #pragma once
 #include "scsi.h"
 #include "wire.h"
@@ -11,10 +12,8 @@
 /* largest data of a command that is not a read, in bytes */
 #define SCSI_ANSWER 32768u
 /* most bytes that one command may move, verify, fill or copy */
-#define SCSI_TGT_MAX     (32u << 20)
-#define SCSI_UNMAP_MOST  256 /* block descriptors */
-#define SCSI_PORT_GROUP  1
-#define SCSI_PORT_NUMBER 1
+#define SCSI_TGT_MAX    (32u << 20)
+#define SCSI_UNMAP_MOST 256 /* block descriptors */
 
 enum scsi_key {
 	KEY_NONE,
@@ -50,6 +49,7 @@ enum scsi_ua {
 	UA_POWER_ON,
 	UA_RESET,
 	UA_CAPACITY,
+	UA_ACCESS,        /* to a target port group */
 	UA_PREEMPTED,     /* reservations */
 	UA_RELEASED,      /* reservations */
 	UA_REGISTRATIONS, /* another port's registration was preempted */
@@ -89,7 +89,7 @@ struct scsi_target {
 	struct scsi_lu lu[TARGET_DISKS];
 	unsigned lus;
 	uint8_t protocol;
-	char device_name[SCSI_PORT_NAME], port_name[SCSI_PORT_NAME];
+	char device_name[SCSI_PORT_NAME];
 	struct scsi_nexus *nexuses; /* under scsi_lock */
 };
 
@@ -99,6 +99,7 @@ struct scsi_nexus {
 	bool (*recall)(struct scsi_cmd *);
 	uint8_t id[SCSI_PORT_ID];
 	uint16_t id_len, name_at, name_len;
+	uint16_t group; /* target port group, and the target port in it */
 	struct scsi_registrant *registrant[TARGET_DISKS]; /* of its port; under scsi_lock */
 	struct scsi_nexus *next, **link;                  /* the target's list, under scsi_lock */
 	uint32_t ua[TARGET_DISKS];                        /* atomic: bits of enum scsi_ua */
@@ -131,6 +132,11 @@ static inline bool scsi_same_port(const struct scsi_nexus *a, const struct scsi_
 {
 	return scsi_has_id(a, b->id, b->id_len);
 }
+/* So may it have to one target port. */
+static inline bool scsi_same_ports(const struct scsi_nexus *a, const struct scsi_nexus *b)
+{
+	return a->group == b->group && scsi_same_port(a, b);
+}
 
 /* One row per command. */
 struct scsi_op {
@@ -157,6 +163,7 @@ enum scsi_op_flag { /* with the bits of enum target_cmd_flag */
 	OP_FREE = 512,   /* allowed under any persistent reservation */
 	OP_READS = 1024, /* allowed unless the reservation is for exclusive access */
 	OP_RELEASE = 2048,
+	OP_ALWAYS = 4096, /* allowed in every state of the target port group */
 };
 extern const struct scsi_op scsi_ops[];
 static inline unsigned scsi_cdb_len(uint8_t opcode)
@@ -180,7 +187,8 @@ static inline void scsi_worked(struct scsi_cmd *cmd, uint32_t status)
 struct scsi_lu *scsi_lu_find(struct scsi_target *, const uint8_t lun[8]);
 /* Post a unit attention to all initiator ports at the unit. Any thread. */
 void scsi_ua_post(const struct scsi_lu *, enum scsi_ua);
-/* Clear the first pending unit attention and return its status; 0: none pending. */
+/* Clear the first pending unit attention, also on other connections of both ports, and return its
+ * status; 0: none pending. */
 uint32_t scsi_ua_take(struct scsi_nexus *, const struct scsi_lu *);
 void scsi_leave_task_set(struct scsi_cmd *); /* the command has ended */
 void scsi_unqueue(struct scsi_cmd *);        /* remove it from the queue of its task set */
@@ -193,6 +201,11 @@ void scsi_tmf_answered(const struct scsi_cmd *); /* an aborted command is being 
 /* Abort the commands of preempted initiators, then end the command. */
 void scsi_preempt_abort(struct scsi_cmd *);
 void scsi_aborted(struct scsi_cmd *); /* end an aborted command, instead of its next piece */
+
+/* tgt_groups.c */
+/* Return the status of commands without OP_ALWAYS in the state of the nexus's group; 0: they are
+ * executed. */
+uint32_t scsi_access_status(const struct scsi_nexus *);
 
 /* tgt_pr.c */
 uint32_t scsi_pr_check(const struct scsi_cmd *);
@@ -208,7 +221,7 @@ void scsi_pr_leave(struct scsi_lu *);
 /* Return len bytes at p, cut off at the allocation length and the initiator's buffer. */
 void scsi_answer(struct scsi_cmd *, uint32_t len);
 
-/* tgt_io.c, tgt_info.c, tgt_mode.c: columns of the table */
+/* columns of the table */
 uint32_t scsi_rw_check(struct scsi_cmd *), scsi_verify_check(struct scsi_cmd *),
 	scsi_sync_check(struct scsi_cmd *), scsi_unmap_check(struct scsi_cmd *),
 	scsi_same_check(struct scsi_cmd *), scsi_compare_write_check(struct scsi_cmd *),

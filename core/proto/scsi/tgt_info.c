@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Commands that describe the target and its units (SPC-4): INQUIRY and VPD pages, capacities,
- * REPORT LUNS, REQUEST SENSE, supported commands, port groups. */
+ * REPORT LUNS, REQUEST SENSE, supported commands. */
 #include "tgt.h"
 #include <stdio.h>
 
@@ -58,6 +58,8 @@ static void put_serial(const struct scsi_lu *lu, uint8_t **end)
 	memcpy(more(end, len), lu->serial, len);
 }
 
+enum { PORT = 1, DEVICE = 2 }; /* association of a designator */
+
 /* Append a designator of len bytes; return where they go. */
 static uint8_t *designator(const struct scsi_lu *lu, uint8_t **end, unsigned codes,
 	unsigned association, unsigned type, unsigned len)
@@ -79,9 +81,18 @@ static void put_name(
 		memcpy(designator(lu, end, 3, association, 8, (len + 4) & ~3u), name, len);
 }
 
-static void put_ids(const struct scsi_lu *lu, uint8_t **end)
+/* The name of the target port, which is an iSCSI portal group (SPC-4, 7.8.6.10). */
+static void put_port_name(const struct scsi_nexus *nexus, const struct scsi_lu *lu, uint8_t **end)
 {
-	enum { BINARY = 1, ASCII = 2, PORT = 1, DEVICE = 2 };
+	char name[SCSI_PORT_NAME + sizeof(",t,0x0001")];
+
+	snprintf(name, sizeof(name), "%s,t,0x%04x", lu->target->device_name, nexus->group);
+	put_name(lu, end, PORT, name);
+}
+
+static void put_ids(const struct scsi_nexus *nexus, const struct scsi_lu *lu, uint8_t **end)
+{
+	enum { BINARY = 1, ASCII = 2 };
 	unsigned serial = (unsigned)strlen(lu->serial);
 	uint8_t *p;
 
@@ -89,9 +100,10 @@ static void put_ids(const struct scsi_lu *lu, uint8_t **end)
 	p = designator(lu, end, ASCII, 0, 1, 8 + serial);
 	pad_text(p, 8, VENDOR);
 	memcpy(p + 8, lu->serial, serial);
-	wire_put_be(designator(lu, end, BINARY, PORT, 4, 4), 4, SCSI_PORT_NUMBER);
-	wire_put_be(designator(lu, end, BINARY, PORT, 5, 4), 4, SCSI_PORT_GROUP);
-	put_name(lu, end, PORT, lu->target->port_name);
+	wire_put_be(designator(lu, end, BINARY, PORT, 4, 4), 4, nexus->group);
+	wire_put_be(designator(lu, end, BINARY, PORT, 5, 4), 4, nexus->group);
+	if (lu->target->protocol == SCSI_ISCSI)
+		put_port_name(nexus, lu, end);
 	put_name(lu, end, DEVICE, lu->target->device_name);
 }
 
@@ -143,7 +155,7 @@ static void put_page(const struct scsi_cmd *cmd, uint8_t **end)
 		put_serial(cmd->lu, end);
 		break;
 	case 0x83:
-		put_ids(cmd->lu, end);
+		put_ids(cmd->nexus, cmd->lu, end);
 		break;
 	case 0xb0:
 		put_limits(cmd, end);
@@ -194,6 +206,8 @@ void scsi_sense_work(struct scsi_cmd *cmd)
 	uint8_t *p = cmd->base.p;
 	bool desc = cmd->cdb[1] & 1;
 
+	if (!status)
+		status = scsi_access_status(cmd->nexus);
 	scsi_sense_put(p, status);
 	if (desc) {
 		p[0] = 0x72;
@@ -259,30 +273,6 @@ void scsi_luns_work(struct scsi_cmd *cmd)
 	for (unsigned i = 0; i < count; i++)
 		p[8 + 8 * i + 1] = (uint8_t)i;
 	scsi_answer(cmd, 8 + 8 * count);
-}
-
-/* --- REPORT TARGET PORT GROUPS */
-
-uint32_t scsi_groups_check(struct scsi_cmd *cmd)
-{
-	cmd->transfer_len = scsi_be(cmd, 6, 4);
-	return cmd->cdb[1] >> 5 > 1 || cmd->transfer_len < 4 ? SCSI_BAD_CDB : 0;
-}
-
-void scsi_groups_work(struct scsi_cmd *cmd)
-{
-	bool extended = cmd->cdb[1] >> 5;
-	uint8_t *end = cmd->base.p, *p = more(&end, extended ? 8 : 4), *group;
-
-	if (extended)
-		p[4] = 0x10;
-	group = more(&end, 12);
-	group[1] = 1; /* active/optimized, and nothing else is supported */
-	wire_put_be(group + 2, 2, SCSI_PORT_GROUP);
-	group[7] = 1;
-	wire_put_be(group + 10, 2, SCSI_PORT_NUMBER);
-	wire_put_be(p, 4, (uint64_t)(end - p - 4));
-	scsi_answer(cmd, (uint32_t)(end - p));
 }
 
 /* --- REPORT SUPPORTED OPERATION CODES */

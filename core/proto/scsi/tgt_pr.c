@@ -35,6 +35,7 @@ struct scsi_registrant {
 	unsigned nexuses; /* of the port, at all units that are the disk */
 	bool removed;     /* to be freed */
 	uint16_t id_len, name_at, name_len;
+	uint16_t target_port; /* through which it has registered */
 	uint8_t id[SCSI_PORT_ID];
 };
 
@@ -186,7 +187,8 @@ static uint32_t add_registrant(struct scsi_lu *lu, const struct scsi_nexus *nexu
 	*reg = (struct scsi_registrant){ .key = key,
 		.id_len = nexus->id_len,
 		.name_at = nexus->name_at,
-		.name_len = nexus->name_len };
+		.name_len = nexus->name_len,
+		.target_port = nexus->group };
 	memcpy(reg->id, nexus->id, sizeof(reg->id));
 	while (*end)
 		end = &(*end)->next;
@@ -438,7 +440,7 @@ static void put_status(const struct scsi_lu *lu, struct pr_list *list)
 			p[12] = 1;
 			p[13] = lu->pr->type;
 		}
-		wire_put_be(p + 18, 2, SCSI_PORT_NUMBER);
+		wire_put_be(p + 18, 2, reg->target_port);
 		wire_put_be(p + 20, 4, reg->id_len);
 		memcpy(p + 24, reg->id, reg->id_len);
 	}

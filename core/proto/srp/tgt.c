@@ -230,6 +230,12 @@ static void resized(struct target *base, struct target_disk *disk)
 		post_event(chan, disk->index);
 }
 
+static void access_changed(struct target *base, unsigned group)
+{
+	(void)group;
+	scsi_target_access_changed(((struct srp_target *)base)->scsi);
+}
+
 static void target_free(struct target *base)
 {
 	struct srp_target *target = (struct srp_target *)base;
@@ -253,6 +259,7 @@ static const struct target_proto proto = { .name = "srp",
 	.closed = remove_channel,
 	.count_clients = count_clients,
 	.resized = resized,
+	.access_changed = access_changed,
 	.free = target_free };
 
 /* --- the whole */
