@@ -54,7 +54,7 @@ static int run(struct call *call)
 const struct applet applet_serve_ctl = {
 	.name = "serve-ctl",
 	.operands = "PID ana N STATE",
-	.summary = "change the state of a running NVMe-oF target's listeners",
+	.summary = "change the state of a running target's listeners",
 	.opts = rows,
 	.defaults = &defaults,
 	.opts_size = sizeof(struct opt_common),

@@ -39,7 +39,7 @@ static const struct opt rows[] = {
 		"listen for SRP by service ID on an InfiniBand port, DEV[/N] or its GID; "
 		"repeatable" },
 	{ "group", 0, OPT_LIST, AT(group), "N",
-		"group of the listen address before it, whose ANA state serve-ctl sets; default 1; "
+		"group of the listen address before it, whose state serve-ctl sets; default 1; "
 		"repeatable" },
 	{ "cntlid-range", 0, OPT_TEXT, AT(cntlid_range), "MIN-MAX",
 		"IDs of NVMe controllers; servers of one subsystem need disjoint ranges" },
@@ -81,9 +81,8 @@ static const struct opt_foreign foreign[] = {
 	{ 0 },
 };
 
-/* Return the last listen address before that word of the command line; NULL: none. */
-static uint16_t *find_tag(
-	struct serve_front_options *front, int before, unsigned *part, bool *has_groups)
+/* Return the tag of the last listen address before that word of the command line; NULL: none. */
+static uint16_t *find_tag(struct serve_front_options *front, int before)
 {
 	struct opt_list *const lists[] = { &front->rdma, &front->tcp, &front->ib };
 	uint16_t *found = NULL;
@@ -94,29 +93,24 @@ static uint16_t *find_tag(
 			if (lists[i]->word[n] < before && lists[i]->word[n] > best) {
 				best = lists[i]->word[n];
 				found = &lists[i]->tag[n];
-				*part = lists[i]->part[n];
-				*has_groups = lists[i] != &front->ib;
 			}
 	return found;
 }
 
 /* Set the tags of listen addresses to the groups behind them. */
-static int read_groups(struct call *call, bool nvmf_alone, struct serve_front_options *front)
+static int read_groups(struct call *call, struct serve_front_options *front)
 {
 	const struct serve_options *opts = call->opts;
 
 	for (unsigned i = 0; i < opts->group.count; i++) {
-		bool has_groups = false;
-		unsigned part = 0;
-		uint16_t *tag = find_tag(front, opts->group.word[i], &part, &has_groups);
+		uint16_t *tag = find_tag(front, opts->group.word[i]);
 		uint64_t number;
 
 		if (parse_u64(opts->group.item[i], 1, UINT16_MAX, &number, call->diag))
 			return diag_ctx(call->diag, "--group %s", opts->group.item[i]);
-		if (!tag || !has_groups || !(nvmf_alone || part == SERVE_NVMF))
+		if (!tag)
 			return diag_set(call->diag, DIAG_USAGE, EINVAL,
-				"--group %s: must follow a listen address of --nvmf",
-				opts->group.item[i]);
+				"--group %s: must follow a listen address", opts->group.item[i]);
 		if (*tag)
 			return diag_set(call->diag, DIAG_USAGE, EINVAL,
 				"--group %s: its listen address is already in group %u",
@@ -169,7 +163,7 @@ static int split(
 	const struct serve_options *opts = call->opts;
 	struct serve_front_options tagged = opts->front;
 	bool alone = opts->nvmf + opts->iscsi + opts->srp == 1;
-	int err = read_groups(call, alone && opts->nvmf, &tagged);
+	int err = read_groups(call, &tagged);
 
 	front->allow = opts->front.allow;
 	if (!err)
@@ -177,7 +171,7 @@ static int split(
 	if (!err)
 		err = pick(call, "tcp", &tagged.tcp, part, alone, &front->tcp);
 	if (!err && part == SERVE_SRP)
-		err = pick(call, "ib", &opts->front.ib, part, alone, &front->ib);
+		err = pick(call, "ib", &tagged.ib, part, alone, &front->ib);
 	if (!err && part != SERVE_NVMF)
 		err = pick(call, "allow-initiator", &opts->front.allow_initiator, part, alone,
 			&front->allow_initiator);

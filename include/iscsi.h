@@ -16,8 +16,6 @@ struct iscsi_auth {
  * algorithm. */
 int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *);
 
-#define ISCSI_TARGET_PORTAL_TAG 1 /* of our own target */
-
 const char *iscsi_carrier_name(enum iscsi_carrier); /* "tcp", "iser" */
 
 struct iscsi_identity { /* of an initiator */

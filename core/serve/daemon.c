@@ -289,21 +289,24 @@ static char *report_text(void *user, size_t *len)
 	return status_text(user, true, len);
 }
 
+/* A group may have listeners of several protocols, which always have the same access. */
 static int set_access(struct daemon *d, unsigned group, enum access access, enum access *before,
 	struct diag *diag)
 {
-	bool any = false;
+	bool any = false, found = false;
 
 	for (unsigned i = 0; i < d->fronts; i++) {
 		if (!d->front[i]->kind->set_access)
 			continue;
 		any = true;
-		if (!d->front[i]->kind->set_access(d->front[i], group, access, before))
-			return 0;
+		found |= !d->front[i]->kind->set_access(d->front[i], group, access, before);
 	}
-	if (any)
+	if (!any)
+		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"has no groups of listeners: it is not 'rdmastor serve'");
+	if (!found)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOENT, "no listener is in group %u", group);
-	return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "serves no NVMe-oF hosts");
+	return 0;
 }
 
 /* "ana GROUP ACCESS"; the result is the previous access. */

@@ -248,8 +248,6 @@ void net_show_portal(struct out *out, const struct net_portal *portal, unsigned 
 
 static void show_access(struct out *out, const struct net_front *net, unsigned i)
 {
-	if (!net->front.kind->set_access)
-		return;
 	out_u64(out, "group", NULL, net->opt.listen[i].group);
 	out_text(out, "access", NULL, "%s", access_word(target_get_access(net->target, i)));
 }
@@ -277,6 +275,11 @@ static void show_listeners(struct out *out, const struct net_front *net)
 		}
 	}
 	out_end(out);
+}
+
+int net_set_access(struct front *front, unsigned group, enum access access, enum access *before)
+{
+	return target_set_access(net_of(front)->target, group, access, before);
 }
 
 void net_count(const struct front *front, struct io_count *count)

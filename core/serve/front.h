@@ -57,5 +57,6 @@ void net_show_status(const struct net_front *, struct out *, const char *protoco
 
 /* functions of struct front_kind */
 void net_count(const struct front *, struct io_count *);
+int net_set_access(struct front *, unsigned group, enum access, enum access *before);
 void net_changed(struct front *, struct bdev *);
 int net_stop(struct front *, uint32_t timeout_ms, struct diag *);

@@ -94,8 +94,8 @@ static void show_disks(struct out *out, const struct net_front *net)
 #define IWARP_ONLY " # the initiator needs an iWARP device, such as siw"
 
 /* transports: TCP, or those of RDMA. */
-static void show_transport(struct out *out, const struct net_portal *at, const char *name,
-	const char *user, unsigned transports)
+static void show_transport(struct out *out, const struct net_portal *at, uint16_t group,
+	const char *name, const char *user, unsigned transports)
 {
 	bool rdma = transports != TRANSPORT_TCP;
 	const char *only = transports == TRANSPORT_IWARP ? IWARP_ONLY : "";
@@ -116,8 +116,7 @@ static void show_transport(struct out *out, const struct net_portal *at, const c
 		at->text, rdma ? " -I iser" : "", word, at->text, rdma ? " -I iser" : "", only);
 	out_text(out, "iscsistart", "iscsistart: ",
 		"iscsistart -i iqn.2024-01.com.example:host -t %s -a %s -p %u -g %u%s%s", word,
-		at->host, at->port, ISCSI_TARGET_PORTAL_TAG,
-		rdma ? " -P iface.transport_name=iser" : "", only);
+		at->host, at->port, group, rdma ? " -P iface.transport_name=iser" : "", only);
 	if (transports != TRANSPORT_IWARP)
 		out_text(out, "libiscsi", "libiscsi:   ", "%s", uri);
 	out_end(out);
@@ -145,11 +144,11 @@ static void show(const struct front *front, struct out *out)
 			if (net_index(net, disk))
 				continue;
 			if (transports & TRANSPORT_RDMA)
-				show_transport(out, &at, opt->disk[disk].name, opt->user[0],
-					transports & TRANSPORT_RDMA);
+				show_transport(out, &at, opt->listen[i].group, opt->disk[disk].name,
+					opt->user[0], transports & TRANSPORT_RDMA);
 			if (transports & TRANSPORT_TCP)
-				show_transport(out, &at, opt->disk[disk].name, opt->user[0],
-					TRANSPORT_TCP);
+				show_transport(out, &at, opt->listen[i].group, opt->disk[disk].name,
+					opt->user[0], TRANSPORT_TCP);
 		}
 	}
 	out_end(out);
@@ -169,6 +168,7 @@ const struct front_kind front_iscsi = {
 	.show = show,
 	.count = net_count,
 	.status = status,
+	.set_access = net_set_access,
 	.changed = net_changed,
 	.stop = net_stop,
 };

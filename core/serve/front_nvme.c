@@ -25,11 +25,6 @@ static int check_host(const char *option, const char *name, struct diag *diag)
 		"--%s: invalid host NQN '%s': must be 1 to %d bytes", option, name, NAME_PLAIN_MAX);
 }
 
-static int set_access(struct front *front, unsigned group, enum access access, enum access *before)
-{
-	return target_set_access(net_of(front)->target, group, access, before);
-}
-
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
@@ -173,7 +168,7 @@ const struct front_kind front_nvme = {
 	.show = show,
 	.count = net_count,
 	.status = status,
-	.set_access = set_access,
+	.set_access = net_set_access,
 	.changed = net_changed,
 	.stop = net_stop,
 };

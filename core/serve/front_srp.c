@@ -73,7 +73,7 @@ static uint64_t service_id(const struct srp_front *f)
 	return EP_SERVICE | 0x4000 | ((guid[6] & 0x3f) << 8 | guid[7]);
 }
 
-static int add_port(struct srp_front *f, const char *given, struct diag *diag)
+static int add_port(struct srp_front *f, const char *given, uint16_t group, struct diag *diag)
 {
 	struct target_options *opt = &f->net.opt;
 	const struct mad_agent_conf served = { .guid = wire_be(opt->disk[0].uuid, 8),
@@ -105,6 +105,7 @@ static int add_port(struct srp_front *f, const char *given, struct diag *diag)
 		return diag_ctx(diag, "--ib %s", given);
 	mad_gid_make(gid, port.prefix, port.guid);
 	opt->listen[i].transports = TRANSPORT_VERBS;
+	opt->listen[i].group = group ? group : 1;
 	addr_set_ib(&opt->listen[i].at, gid, PKEY_DEFAULT, service_id(f));
 	opt->listens++;
 	return 0;
@@ -150,7 +151,7 @@ static int add_ports(struct srp_front *f)
 	hex_text(f->guid, f->net.opt.disk[0].uuid, 8);
 	snprintf(f->service, sizeof(f->service), "SRP.T10:%s", f->guid);
 	for (unsigned i = 0; !err && i < ports->count; i++)
-		err = add_port(f, ports->item[i], d->call->diag);
+		err = add_port(f, ports->item[i], ports->tag[i], d->call->diag);
 	return err;
 }
 
@@ -283,6 +284,7 @@ const struct front_kind front_srp = {
 	.show = show,
 	.count = net_count,
 	.status = status,
+	.set_access = net_set_access,
 	.changed = net_changed,
 	.stop = stop,
 };

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# ANA states of groups of listeners: they change what hosts get, status shows them, and every wrong use is refused.
+# States of groups of listeners: they change what hosts get, status shows them, and every wrong use is refused.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 
@@ -108,7 +108,34 @@ END
 ctl 1 optimized >ctl.out
 stop
 
-# a server of other protocols takes no commands
-ready serve disk --iscsi --tcp 127.0.0.1:0
-error 1 unsupported "process $SERVER" 'NVMe-oF' ours serve-ctl "$SERVER" ana 1 optimized
+# a group of listeners of all protocols: iSCSI's are its portal groups
+IQN=iqn.2024-01.lab:d
+ready serve disk --nvmf --nqn "$NQN" --tcp 127.0.0.1:0 --group 3 --iscsi --tcp 127.0.0.1:0 --tcp 127.0.0.2:0 --group 3 --iqn $IQN \
+	--srp --rdma '127.0.0.1:0?rdma=iwarp' --group 3
+uri() { sed -n "s#^rdmastor: *\\($1://$2:.*\\)#\\1#p" out; }
+nvme=$(uri nvme+tcp 127.0.0.1)
+first=$(uri iscsi 127.0.0.1)
+second=$(uri iscsi 127.0.0.2)
+srp=$(uri srp+cm 127.0.0.1)
+ours iser-discover "${first%/iqn*}" >portals
+grep -qx "127.0.0.1:[0-9]*,1 $IQN" portals && grep -qx "127.0.0.2:[0-9]*,3 $IQN" portals || die "$(cat portals)"
+grep -q 'iscsistart .* -a 127.0.0.2 .* -g 3$' out || die "$(cat out)"
+for state in inaccessible:unavailable 'persistent-loss:not.ready|offline' 'change:chang|transition'; do
+	same "${state%:*}" "$(ctl 3 "${state%:*}" | sed 's/,.*//')" "group 3: ${state%:*}"
+	reads "$first"
+	error 1 - '.*127.*' "${state#*:}" ours copy -q --force "$second?loss=fail-fast" read
+	error 1 - '.*127.*' "${state#*:}" ours copy -q --force "$srp&loss=fail-fast" read
+	error 1 - "$(ere "$nvme")" 'ANA' ours copy -q --force "$nvme?loss=fail-fast" read
+done
+ours status --json | jq -c --argjson pid "$SERVER" '.serving[] | select(.pid == $pid) | .protocol as $p | .listeners[] | [$p, .group, .access]' >states
+same states "$(sort -u states | xargs)" '[iscsi,1,optimized] [iscsi,3,change] [nvme,3,change] [srp,3,change]'
+ctl 3 non-optimized >ctl.out
+reads "$second"
+reads "$srp" '&'
+reads "$nvme"
+stop
+
+# an export has no groups
+ready export disk --nbd 127.0.0.1:0
+error 1 unsupported "process $SERVER" 'groups serve' ours serve-ctl "$SERVER" ana 1 optimized
 stop

@@ -28,7 +28,7 @@ x '' '--group 1 must.follow' ram:1M --nvmf --group 1 --tcp 127.0.0.1:0
 x '' '--group 3 already 2' ram:1M --nvmf --tcp 127.0.0.1:0 --group 2 --group 3
 x '--group 0' '\b1\b' ram:1M --nvmf --tcp 127.0.0.1:0 --group 0
 x '--group 65536' '65535' ram:1M --nvmf --tcp 127.0.0.1:0 --group 65536
-x '' '--group 2 --nvmf' ram:1M --nvmf --tcp 127.0.0.1:0 --iscsi --tcp 127.0.0.2:0 --group 2
+x '' '--group 2 must.follow' ram:1M --iscsi --group 2 --tcp 127.0.0.1:0
 x '--tcp 127.0.0.1:0' 'groups 2 1' ram:1M --nvmf --rdma '127.0.0.1:0?rdma=iwarp' --group 2 --tcp 127.0.0.1:0
 for range in 1 1-1023 0-2000 2000-1 60000-65520 1-2000x 1-70000; do
 	x '' "--cntlid-range $range 1024 65519" ram:1M --nvmf --tcp 127.0.0.1:0 --cntlid-range $range
