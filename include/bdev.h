@@ -195,6 +195,21 @@ struct bdev_fence {
 	void (*done)(struct bdev_fence *, int err);
 };
 
+/* The addresses by which a target can be reached, over the transport of the disk that asks. The
+ * caller owns it, sets the first part, and keeps it until done() was called or the bdev was freed.
+ */
+struct bdev_search {
+	uint64_t until; /* time limit, loop_clock() */
+	/* An address that the target reports, also that of this disk, unchecked but for its text
+	 * being terminated and valid during the call; port 0: it reports none, or no number. */
+	void (*found)(struct bdev_search *, const char *host, uint16_t port);
+	/* All were found, or why not all were. On bdev->loop, not from within bdev_ops.search(). */
+	void (*done)(struct bdev_search *, const struct diag *why);
+	/* set by bdev_ops.search() */
+	struct addr at;        /* of this disk, where the target has answered */
+	uint16_t default_port; /* of a URI without one */
+};
+
 struct bdev_ops {
 	const char *name;
 	/* Start to open a lane, on that loop's thread, while the bdev is UP. It reads only members
@@ -216,6 +231,9 @@ struct bdev_ops {
 	 * now. While UP. Fails with -errno: the target can't, it is another one, or too many at
 	 * once. NULL: not supported */
 	int (*fence)(struct bdev *, struct bdev_fence *);
+	/* Ask the target for its addresses: found() for each, then done(). While UP. Fails with
+	 * -errno, without done(). NULL: the protocol has no such list */
+	int (*search)(struct bdev *, struct bdev_search *, struct diag *);
 	/* print for `info`: paths, transport, addresses, security; may be NULL */
 	void (*facts)(struct bdev *, struct out *);
 };

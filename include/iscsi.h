@@ -152,10 +152,13 @@ struct iscsi_text { /* gathered key=value pairs; zeroed: empty */
 	size_t len, room;
 	unsigned pdus;
 };
+struct iscsi_conf;
 /* Logs in, requests a list, logs out. Zeroed but for what the owner sets. */
 struct iscsi_discovery {
 	struct iscsi_dial dial; /* loop, from, carrier, portal, until: the owner's */
 	bool list;              /* send SendTargets=All; else only log in and out */
+	/* as of a disk: local address, interface or RDMA device; NULL: any, and verbs */
+	const struct iscsi_conf *conf;
 	void (*done)(struct iscsi_discovery *); /* may be NULL; dial.why: the result */
 	void *user;
 

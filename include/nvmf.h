@@ -31,6 +31,8 @@ struct nvmf_log {
 	unsigned failures;
 };
 
+#define NVMF_HOPS 8 /* a common limit for max_hops */
+
 /* Discovery of one controller and of its referrals. The owner zeroes it and sets the first part. */
 struct nvmf_discovery {
 	bool referrals;    /* follow referrals, each controller once */

@@ -5,8 +5,9 @@
 
 struct proto { /* functions may be NULL */
 	struct scheme scheme;
-	bool local;   /* a disk of this host: opened without `paths` */
-	bool exposed; /* bdev_limits.exposed */
+	bool local;       /* a disk of this host: opened without `paths` */
+	bool exposed;     /* bdev_limits.exposed */
+	bool lists_paths; /* its disks have bdev_ops.search */
 	/* Look up the keys of the URI and call uri_done(), which fails if they are only listed (the
 	 * loop is NULL). Then start to attach: a bdev that becomes UP or DOWN. */
 	int (*attach)(struct bdev **, struct loop *, struct uri *, const struct bdev_env *,

@@ -215,6 +215,10 @@ struct addr addr_unscoped(const struct addr *);
 /* Translate a numeric address reported by the peer at `via` for use here: a link-local one gets the
  * scope of via, the unspecified one becomes via. Others and names are unchanged. */
 void addr_localize(char *host, size_t room, const struct addr *via);
+/* Whether an address that the peer at `via` reports, after addr_localize(), may be one of its own:
+ * of one host, with a port and, if link-local, an interface; a loopback address only if via is. */
+bool addr_is_of_peer(const struct addr *, const struct addr *via);
+bool addr_same(const struct addr *, const struct addr *); /* IP address, interface and port */
 void addr_set_port(struct addr *, uint16_t port);
 uint16_t addr_port(const struct addr *); /* 0: none */
 bool addr_is_any(const struct addr *);   /* 0.0.0.0 or :: */

@@ -433,6 +433,32 @@ void addr_localize(char *host, size_t room, const struct addr *via)
 	snprintf(host, room, "%s", addr_host(&addr, text));
 }
 
+bool addr_is_of_peer(const struct addr *addr, const struct addr *via)
+{
+	const struct sockaddr_in6 *in6 = (const void *)&addr->ss;
+	const struct sockaddr_in *in = (const void *)&addr->ss;
+
+	if (!addr_port(addr) || addr_is_any(addr) || (addr_is_local(addr) && !addr_is_local(via)))
+		return false;
+	if (addr->ss.ss_family == AF_INET)
+		return ntohl(in->sin_addr.s_addr) < INADDR_UNSPEC_GROUP;
+	return addr->ss.ss_family == AF_INET6 && !IN6_IS_ADDR_MULTICAST(&in6->sin6_addr) &&
+	       (in6->sin6_scope_id || !addr_is_link_local(addr));
+}
+
+bool addr_same(const struct addr *a, const struct addr *b)
+{
+	const struct sockaddr_in6 *a6 = (const void *)&a->ss, *b6 = (const void *)&b->ss;
+	const struct sockaddr_in *a4 = (const void *)&a->ss, *b4 = (const void *)&b->ss;
+
+	if (a->ss.ss_family != b->ss.ss_family || addr_port(a) != addr_port(b))
+		return false;
+	if (a->ss.ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a->ss.ss_family == AF_INET6 && a6->sin6_scope_id == b6->sin6_scope_id &&
+	       IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr);
+}
+
 const char *addr_text(const struct addr *addr, char out[ADDR_TEXT])
 {
 	const struct sockaddr_in6 *sin6 = (const void *)&addr->ss;

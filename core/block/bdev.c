@@ -58,6 +58,13 @@ bool bdev_exposed(const struct uri *uri)
 	return proto && proto->exposed;
 }
 
+bool bdev_lists_paths(const struct uri *uri)
+{
+	const struct proto *proto = find_proto(uri->scheme);
+
+	return proto && proto->lists_paths;
+}
+
 static int unknown_scheme(const struct uri *uri, struct diag *diag)
 {
 	const struct scheme *scheme = scheme_find(uri->scheme);

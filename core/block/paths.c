@@ -3,6 +3,7 @@
  * lanes. paths_lane.c handles the requests. Runs on the bdev's loop. */
 #include "paths.h"
 #include "block.h"
+#include "min.h"
 #include "out.h"
 #include <errno.h>
 #include <stdio.h>
@@ -99,6 +100,7 @@ static void path_reap(struct loop_work *work)
 
 	if (path->leaf) {
 		paths_fence_forget(path);
+		paths_search_lost(paths, path);
 		if (path->up_ns)
 			paths_fence_lost(path);
 		path_keep_error(path);
@@ -273,12 +275,13 @@ static void paths_decide(struct paths *paths)
 	unsigned up = paths_count(paths, PATH_UP);
 	bool open = paths_count(paths, PATH_OPENING) || paths_count(paths, PATH_ENDING);
 
-	if (paths->bdev.state != BDEV_OPENING || paths->announce.on)
+	if (paths->bdev.state != BDEV_OPENING || paths->announce.on || paths_search(paths))
 		return;
 	if (open && !(up && paths->grace_over)) {
 		if (up && !paths->grace.on)
 			loop_timer_set(paths->bdev.loop, &paths->grace,
-				loop_clock() + GRACE_MS * PATHS_MSEC);
+				loop_clock() +
+					min_u64(GRACE_MS * PATHS_MSEC, paths_time_left(paths)));
 		return;
 	}
 	loop_timer_del(paths->bdev.loop, &paths->grace);
@@ -287,6 +290,16 @@ static void paths_decide(struct paths *paths)
 	else
 		paths->bdev.why = paths->path[0].why;
 	loop_work_add(paths->bdev.loop, &paths->announce);
+}
+
+void paths_searched(struct paths *paths)
+{
+	loop_timer_del(paths->bdev.loop, &paths->grace);
+	paths->grace_over = false;
+	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
+		if (!path->attempts)
+			path_start(&path->retry);
+	paths_decide(paths);
 }
 
 static void paths_grace_over(struct loop_timer *timer)
@@ -542,18 +555,17 @@ int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const s
 	paths->grace.fire = paths_grace_over;
 	paths->unreachable.fire = paths_unreachable;
 	paths->announce.run = paths_announce;
-	err = paths_uris(paths, uri, diag);
-	if (paths->count > 1 && !paths->env.detect_ms)
-		paths->env.detect_ms = BDEV_DETECT_MS;
-	for (unsigned i = 0; i < paths->count; i++) {
-		struct path *path = &paths->path[i];
-
-		path->paths = paths;
-		path->retry.fire = path_start;
-		path->reap.run = path_reap;
-		if (!err)
-			path_start(&path->retry);
+	paths_search_init(paths);
+	for (unsigned i = 0; i < URI_PATHS + 1; i++) {
+		paths->path[i].paths = paths;
+		paths->path[i].retry.fire = path_start;
+		paths->path[i].reap.run = path_reap;
 	}
+	err = paths_uris(paths, uri, diag);
+	if ((paths->count > 1 || paths->find) && !paths->env.detect_ms)
+		paths->env.detect_ms = BDEV_DETECT_MS;
+	for (unsigned i = 0; i < paths->count && !err; i++)
+		path_start(&paths->path[i].retry);
 	if (err) {
 		paths_free(&paths->bdev);
 		return err;

@@ -66,7 +66,13 @@ struct paths {
 	struct paths_lane *lanes;
 	struct loop_timer grace, unreachable;
 	struct loop_work announce;
-	struct path path[URI_PATHS + 1];
+	/* paths_search.c */
+	bool find;                /* paths=auto, and no path was asked */
+	const struct path *asked; /* its target is being asked for its addresses; NULL: none */
+	struct bdev_search search;
+	unsigned invalid, excess; /* addresses that are left out */
+	char invalid_host[61];
+	struct path path[URI_PATHS + 1]; /* `count` is fixed once the disk is open */
 };
 
 enum leg_state {
@@ -199,8 +205,18 @@ void paths_fence_lost(struct path *);
 void paths_fence_again(struct paths *);
 void paths_fence_forget(const struct path *);
 bool paths_fence_holds(const struct path *);
+/* paths_search.c: ask for further paths if paths=auto is still to be done; whether an answer is
+ * awaited; that path is about to lose its leaf; nanoseconds until opening must end */
+void paths_search_init(struct paths *);
+bool paths_search(struct paths *);
+void paths_search_lost(struct paths *, const struct path *);
+uint64_t paths_time_left(const struct paths *);
+/* paths.c: open the paths that were added */
+void paths_searched(struct paths *);
 /* paths_uri.c: parse the URIs of all paths, the preferred one first, and the keys of all */
 int paths_uris(struct paths *, struct uri *, struct diag *);
+/* Add a path that differs from another one by its address. There must be room. */
+void paths_add(struct paths *, const struct path *like, const struct addr *);
 /* paths_same.c: whether two leaves are one disk, and whether a leaf meets the limits announced at
  * open */
 int paths_same_disk(

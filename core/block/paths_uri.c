@@ -106,6 +106,26 @@ static int read_preferred(struct uri *uri, struct paths_keys *keys, struct diag 
 		diag, DIAG_USAGE, EINVAL, "preferred='%s': must be the same as a path= key", value);
 }
 
+/* The key is unknown to schemes without such a list, so that nothing offers it there. */
+static int read_paths(struct uri *uri, struct paths_keys *keys, struct diag *diag)
+{
+	const char *value;
+
+	if (!bdev_lists_paths(uri)) {
+		if (!uri_has(uri, "paths"))
+			return 0;
+		diag_set(diag, DIAG_USAGE, EINVAL,
+			"paths=: a target of %s: has no list of its addresses", uri->scheme);
+		return diag_hint(diag, "name the other paths in the URI: path=HOST[:PORT]"),
+		       -EINVAL;
+	}
+	value = uri_value(uri, "paths");
+	keys->search = value;
+	if (value && strcmp(value, "auto"))
+		return diag_set(diag, DIAG_USAGE, EINVAL, "paths='%s': must be auto", value);
+	return 0;
+}
+
 int paths_keys(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 {
 	const char *value;
@@ -115,6 +135,8 @@ int paths_keys(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 		err = uri_msec(uri, "quiesce", &keys->quiesce_ms, diag);
 	if (!err)
 		err = read_policy(uri, keys, diag);
+	if (!err)
+		err = read_paths(uri, keys, diag);
 	while (!err && (value = uri_value_nth(uri, "path", keys->others))) {
 		if (keys->others++ == URI_PATHS)
 			return diag_set(
@@ -134,6 +156,7 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 	paths->loss_ms = keys.loss_ms;
 	paths->quiesce_ms = keys.quiesce_ms;
 	paths->policy = keys.policy;
+	paths->find = keys.search;
 	if (err)
 		return err;
 	/* all path= keys are marked as used by now, also in the copies */
@@ -154,4 +177,16 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 		}
 	}
 	return err;
+}
+
+void paths_add(struct paths *paths, const struct path *like, const struct addr *addr)
+{
+	struct uri *uri = &paths->path[paths->count++].uri;
+
+	uri_copy(uri, &like->uri);
+	addr_host(addr, uri->numeric);
+	uri->host = uri->numeric;
+	uri->port = addr_port(addr);
+	uri_start(uri->spelling, uri->scheme, uri->host, uri->port);
+	uri_add_target(uri->spelling, uri);
 }

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
-# A discovery controller over NVMe/TCP whose log has many subsystems, and at its end one referral: nvme_log.py SUBSYSTEMS PORT.
-# It prints its port.
+# A discovery controller over NVMe/TCP. nvme_log.py SUBSYSTEMS PORT: its log has many subsystems, and at its end one referral to that
+# port; it prints the port on which it listens itself. nvme_log.py log PORT RECORD...: the log has these records, each
+# TRANSPORT,SUBTYPE,ADDRESS,PORT,NQN with the numbers of the specification; it listens on that port.
 import socket, struct, sys, threading
 
-SUBSYSTEMS, REFERRAL = int(sys.argv[1]), sys.argv[2]
-
-def record(i):
-    subtype, nqn, port = (2, f"nqn.{i}", "4420") if i < SUBSYSTEMS else (1, "nqn.2014-08.org.nvmexpress.discovery", REFERRAL)
+def record(transport, subtype, address, port, nqn):
     page = bytearray(1024)
-    page[0:3] = bytes([3, 1, subtype])
+    page[0:3] = bytes([int(transport), 1, int(subtype)])
     struct.pack_into("<HHH", page, 4, 1, 0xFFFF, 32)
-    page[32:64], page[256:512], page[512:768] = port.encode().ljust(32), nqn.encode().ljust(256, b"\0"), b"127.0.0.1".ljust(256)
+    page[32:64], page[256:512], page[512:768] = port.encode().ljust(32), nqn.encode().ljust(256, b"\0"), address.encode().ljust(256)
     return bytes(page)
 
+if sys.argv[1] == "log":
+    port, records = int(sys.argv[2]), [r.split(",", 4) for r in sys.argv[3:]]
+else:
+    port, records = 0, [(3, 2, "127.0.0.1", "4420", f"nqn.{i}") for i in range(int(sys.argv[1]))]
+    records.append((3, 1, "127.0.0.1", sys.argv[2], "nqn.2014-08.org.nvmexpress.discovery"))
+
 def log():
-    return struct.pack("<QQH", 1, SUBSYSTEMS + 1, 0).ljust(1024, b"\0") + b"".join(map(record, range(SUBSYSTEMS + 1)))
+    return struct.pack("<QQH", 1, len(records), 0).ljust(1024, b"\0") + b"".join(record(*r) for r in records)
 
 def identify():
     page = bytearray(4096)
@@ -51,7 +55,7 @@ def serve(s):
             reply(cid)
 
 pages = log()
-listener = socket.create_server(("127.0.0.1", 0))
+listener = socket.create_server(("127.0.0.1", port))
 print(listener.getsockname()[1], flush=True)
 while True:
     threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()

@@ -31,6 +31,8 @@ struct flaky_leaf {
 	unsigned number; /* session.random */
 	struct bdev_fence *fence;
 	struct loop_timer fence_timer;
+	struct bdev_search *search;
+	struct loop_timer search_timer;
 	pthread_mutex_t lock; /* of lanes */
 	struct flaky_lane *lanes[LANES];
 };
@@ -445,6 +447,7 @@ static void leaf_free(struct bdev *bdev)
 		assert(!leaf->lanes[i]);
 	loop_timer_del(bdev->loop, &leaf->tick);
 	loop_timer_del(bdev->loop, &leaf->fence_timer);
+	loop_timer_del(bdev->loop, &leaf->search_timer);
 	if (leaf->way->leaf == leaf)
 		leaf->way->leaf = NULL;
 	free(leaf);
@@ -482,6 +485,35 @@ static int leaf_fence(struct bdev *bdev, struct bdev_fence *fence)
 	return 0;
 }
 
+static void leaf_searched(struct loop_timer *timer)
+{
+	struct flaky_leaf *leaf = container_of(timer, struct flaky_leaf, search_timer);
+	struct bdev_search *search = leaf->search;
+	struct diag why = leaf->way->list_why;
+
+	if (loop_clock() >= search->until)
+		diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "the flaky way lists nothing");
+	for (unsigned i = 0; i < leaf->way->listed && !why.err; i++)
+		search->found(search, leaf->way->list[i].host, leaf->way->list[i].port);
+	search->done(search, &why);
+}
+
+static int leaf_search(struct bdev *bdev, struct bdev_search *search, struct diag *diag)
+{
+	struct flaky_leaf *leaf = container_of(bdev, struct flaky_leaf, bdev);
+	uint64_t at_ns = loop_clock() + leaf->way->list_ms * 1000000ull;
+
+	atomic_fetch_add(&leaf->way->searches, 1);
+	if (addr_known(&search->at, leaf->way->host, 1, NULL) <= 0)
+		return diag_set(diag, DIAG_UNSUPPORTED, EOPNOTSUPP, "the flaky way has no list");
+	search->default_port = 1;
+	leaf->search = search;
+	leaf->search_timer.fire = leaf_searched;
+	loop_timer_set(
+		bdev->loop, &leaf->search_timer, at_ns < search->until ? at_ns : search->until);
+	return 0;
+}
+
 static void leaf_facts(struct bdev *bdev, struct out *out)
 {
 	out_text(out, "flaky", "flaky: ", "%s",
@@ -500,6 +532,7 @@ static const struct bdev_ops leaf_ops = {
 	.stop = leaf_stop,
 	.free = leaf_free,
 	.fence = leaf_fence,
+	.search = leaf_search,
 	.facts = leaf_facts,
 };
 
@@ -553,7 +586,9 @@ static int flaky_attach(struct bdev **bdev, struct loop *loop, struct uri *uri,
 	return 0;
 }
 
-const struct proto flaky_proto = { .scheme = { "flaky://" }, .attach = flaky_attach };
+const struct proto flaky_proto = {
+	.scheme = { "flaky://" }, .lists_paths = true, .attach = flaky_attach
+};
 const struct proto flaky_exposed_proto = {
 	.scheme = { "flaky+rdma://" }, .exposed = true, .attach = flaky_attach
 };

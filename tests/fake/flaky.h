@@ -24,6 +24,11 @@ struct flaky_disk {
 	unsigned lates;                /* how many there were */
 };
 
+struct flaky_address { /* as a target reports it */
+	const char *host;
+	uint16_t port;
+};
+
 struct flaky_leaf;
 struct flaky_path {
 	const char *host;
@@ -58,6 +63,12 @@ struct flaky_path {
 	uint32_t changing_ms;
 	atomic_int lane_refuse; /* lanes to turn away for now */
 	atomic_uint lanes_refused;
+	/* what its target reports, after that time; a way whose host is a name has no list */
+	const struct flaky_address *list;
+	unsigned listed;
+	uint32_t list_ms;
+	struct diag list_why;
+	atomic_uint searches;
 	atomic_int attempts;
 	atomic_int lanes_open, mapped, inflight;
 	atomic_uint done[IO_KINDS]; /* answered */

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOPS 8
-
 /* ---- The row. */
 
 static struct nvmf_query *query_of(struct attach *attach)
@@ -92,7 +90,7 @@ void nvmf_query_init(struct nvmf_query *query, struct loop *loop, int root, bool
 {
 	query->attach = (struct attach){ .proto = &query_row, .loop = loop, .root = root };
 	query->discovery = (struct nvmf_discovery){
-		.referrals = referrals, .max_hops = HOPS, .done = answered
+		.referrals = referrals, .max_hops = NVMF_HOPS, .done = answered
 	};
 }
 

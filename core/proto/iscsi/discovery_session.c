@@ -22,8 +22,8 @@ static struct iscsi_discovery *discovery_of(struct iscsi_dial *dial)
 static int connect_to(struct iscsi_dial *dial, uint32_t timeout_ms,
 	const struct iscsi_carrier_events *events, struct diag *diag)
 {
-	return (dial->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(
-		&dial->conn, dial->loop, &dial->result.at, timeout_ms, events, dial, diag);
+	return (dial->carrier == ISCSI_ISER ? iscsi_iser : iscsi_tcp)(&dial->conn, dial->loop,
+		discovery_of(dial)->conf, &dial->result.at, timeout_ms, events, dial, diag);
 }
 
 static void send_pdu(

@@ -13,13 +13,15 @@
 struct iscsi_dev {
 	struct scsi_disk disk; /* first */
 	struct iscsi_conf conf;
-	struct iscsi_fence *fence; /* of a lost path by this one; NULL: none */
+	struct iscsi_fence *fence;     /* of a lost path by this one; NULL: none */
+	struct iscsi_portals *portals; /* that are being listed; NULL: none */
 };
 
 static void dev_free(struct bdev *bdev)
 {
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 
+	iscsi_portals_free(dev->portals);
 	iscsi_fence_free(dev->fence);
 	scsi_disk_fini(&dev->disk);
 	scsi_port_release(&dev->conf.port);
@@ -32,6 +34,13 @@ static int dev_fence(struct bdev *bdev, struct bdev_fence *of)
 	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
 
 	return iscsi_fence_start(&dev->fence, &dev->disk, of);
+}
+
+static int dev_search(struct bdev *bdev, struct bdev_search *of, struct diag *diag)
+{
+	struct iscsi_dev *dev = (struct iscsi_dev *)bdev;
+
+	return iscsi_portals_start(&dev->portals, &dev->disk, of, diag);
 }
 
 static void dev_facts(struct bdev *bdev, struct out *out)
@@ -74,6 +83,7 @@ static const struct bdev_ops ops = { .name = "iscsi",
 	.stop = scsi_disk_stop,
 	.free = dev_free,
 	.fence = dev_fence,
+	.search = dev_search,
 	.facts = dev_facts };
 
 static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const struct bdev_env *env,
@@ -205,11 +215,13 @@ static void suggest_tcp(struct loop *loop, struct uri *uri, uint32_t ms, struct 
 
 const struct proto iscsi_proto = { .scheme = { "iscsi://", "iSCSI over TCP: HOST[:PORT]/IQN/LUN",
 					   SCHEME_DISK | SCHEME_ISCSI, "iser-login" },
+	.lists_paths = true,
 	.attach = attach_tcp,
 	.discover = discover };
 const struct proto iser_proto = { .scheme = { "iser://", "iSCSI over RDMA: HOST[:PORT]/IQN/LUN",
 					  SCHEME_DISK | SCHEME_ISCSI, "iser-login" },
 	.exposed = true,
+	.lists_paths = true,
 	.attach = attach_iser,
 	.suggest = suggest_tcp,
 	.discover = discover };

@@ -108,4 +108,9 @@ void iscsi_sess_identify(const struct scsi_sess *, unsigned number, struct bdev_
 struct iscsi_fence;
 int iscsi_fence_start(struct iscsi_fence **at, struct scsi_disk *, struct bdev_fence *);
 void iscsi_fence_free(struct iscsi_fence *); /* any time: no done() follows */
+/* portals.c. The same for bdev_ops.search. */
+struct iscsi_portals;
+int iscsi_portals_start(
+	struct iscsi_portals **at, struct scsi_disk *, struct bdev_search *, struct diag *);
+void iscsi_portals_free(struct iscsi_portals *);
 extern const struct scsi_carrier iscsi_tcp_carrier, iscsi_iser_carrier;

@@ -406,17 +406,31 @@ static int start(struct iser *iser, struct loop *loop, struct ep_dial *to, unsig
 	return err;
 }
 
-int iscsi_iser(struct iscsi_carrier_conn **out, struct loop *loop, const struct addr *addr,
-	uint32_t timeout_ms, const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
+static struct ep_dial dial_to(
+	const struct iscsi_conf *conf, const struct addr *at, uint32_t timeout_ms)
 {
-	struct ep_dial to = { .dst = *addr,
-		.backend = EP_VERBS,
-		.timeout_ms = timeout_ms,
-		.caps = { .sge = 1, .ord = 1, .ird = 1 } };
+	struct ep_dial to = { .dst = *at, .backend = EP_VERBS, .timeout_ms = timeout_ms };
+
+	if (conf) {
+		to.src = conf->base.src;
+		to.dev = conf->dev[0] ? conf->dev : NULL;
+		to.backend = conf->backend;
+		to.tos = conf->base.tos;
+		to.no_crc = conf->no_crc;
+	}
+	return to;
+}
+
+int iscsi_iser(struct iscsi_carrier_conn **out, struct loop *loop, const struct iscsi_conf *conf,
+	const struct addr *addr, uint32_t timeout_ms, const struct iscsi_carrier_events *ev,
+	void *user, struct diag *diag)
+{
+	struct ep_dial to = dial_to(conf, addr, timeout_ms);
 	struct iser *iser = calloc(1, sizeof(*iser));
 
 	if (!iser)
 		return diag_sys(diag, ENOMEM, "iSER connection");
+	to.caps = (struct ep_caps){ .sge = 1, .ord = 1, .ird = 1 };
 	*out = &iser->conn;
 	return start(iser, loop, &to, 0, ev, user, diag);
 }
@@ -426,14 +440,8 @@ static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t t
 {
 	struct iser *iser = iser_of(sess);
 	const struct iscsi_conf *conf = sess->conf;
-	struct ep_dial to = { .dst = *at,
-		.src = conf->base.src,
-		.dev = conf->dev[0] ? conf->dev : NULL,
-		.backend = conf->backend,
-		.tos = conf->base.tos,
-		/* the rest of the time is for iser_proto.suggest() */
-		.timeout_ms = timeout_ms - timeout_ms / 5,
-		.no_crc = conf->no_crc };
+	/* the rest of the time is for iser_proto.suggest() */
+	struct ep_dial to = dial_to(conf, at, timeout_ms - timeout_ms / 5);
 
 	/* The target reads our memory (ird); we do not read its memory. */
 	to.caps = (struct ep_caps){ .send = conf->base.depth,

@@ -441,10 +441,24 @@ static int start(struct tcp *tcp, struct loop *loop, const struct stream_dial *t
 	return err;
 }
 
-int iscsi_tcp(struct iscsi_carrier_conn **out, struct loop *loop, const struct addr *addr,
-	uint32_t timeout_ms, const struct iscsi_carrier_events *ev, void *user, struct diag *diag)
+static struct stream_dial dial_to(
+	const struct iscsi_conf *conf, const struct addr *at, uint32_t timeout_ms)
 {
-	struct stream_dial to = { .dst = *addr, .timeout_ms = timeout_ms };
+	struct stream_dial to = { .dst = *at, .timeout_ms = timeout_ms };
+
+	if (conf) {
+		to.src = conf->base.src;
+		to.iface = conf->iface[0] ? conf->iface : NULL;
+		to.tos = conf->base.tos;
+	}
+	return to;
+}
+
+int iscsi_tcp(struct iscsi_carrier_conn **out, struct loop *loop, const struct iscsi_conf *conf,
+	const struct addr *addr, uint32_t timeout_ms, const struct iscsi_carrier_events *ev,
+	void *user, struct diag *diag)
+{
+	struct stream_dial to = dial_to(conf, addr, timeout_ms);
 	struct tcp *tcp = calloc(1, sizeof(*tcp));
 
 	if (!tcp)
@@ -456,12 +470,7 @@ int iscsi_tcp(struct iscsi_carrier_conn **out, struct loop *loop, const struct a
 static int connect_to(struct iscsi_sess *sess, const struct addr *at, uint32_t timeout_ms,
 	const struct iscsi_carrier_events *ev, struct diag *diag)
 {
-	const struct iscsi_conf *conf = sess->conf;
-	struct stream_dial to = { .dst = *at,
-		.src = conf->base.src,
-		.iface = conf->iface[0] ? conf->iface : NULL,
-		.tos = conf->base.tos,
-		.timeout_ms = timeout_ms };
+	struct stream_dial to = dial_to(sess->conf, at, timeout_ms);
 
 	tcp_of(sess)->in_session = true;
 	sess->dial.conn = &tcp_of(sess)->conn;

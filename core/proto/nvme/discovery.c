@@ -537,6 +537,22 @@ static int start(struct nvmf_discovery *discovery, struct loop *loop, const stru
 	return 0;
 }
 
+int nvme_discovery_start(struct nvmf_discovery *discovery, struct loop *loop,
+	const struct nvme_conf *of, uint64_t until, struct diag *diag)
+{
+	bool either = of->carrier == &nvme_tcp && of->port == NVMF_PORT;
+	struct nvme_conf conf = *of;
+
+	conf.kato_ms = 0;
+	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s", NVMF_DISCOVERY_NQN);
+	if (either) {
+		conf.port = NVMF_DISCOVERY_PORT;
+		addr_set_port(&conf.dst, conf.port);
+		addr_text(&conf.dst, conf.where);
+	}
+	return start(discovery, loop, &conf, either, until, diag);
+}
+
 /* A peer may refer to many controllers, and each may delay every answer. */
 static uint64_t total_deadline(uint32_t all_ms, uint32_t each_ms)
 {

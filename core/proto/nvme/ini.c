@@ -520,6 +520,7 @@ static void dev_free(struct bdev *bdev)
 	bdev->state = BDEV_DOWN;
 	access_notice_fini(&dev->notice);
 	loop_timer_del(bdev->loop, &dev->ana_timer);
+	nvme_search_free(dev->search);
 	nvme_ctrl_fini(&dev->ctrl);
 	free(dev);
 }
@@ -556,6 +557,7 @@ static const struct bdev_ops ops = { .name = "nvme",
 	.retry = nvme_status_again,
 	.lane = nvme_lane,
 	.fence = dev_fence,
+	.search = nvme_search,
 	.stop = dev_stop,
 	.free = dev_free,
 	.facts = dev_facts };
@@ -622,12 +624,14 @@ const struct proto nvme_rdma_proto = { .scheme = { "nvme+rdma://",
 					       "NVMe over RDMA: HOST[:PORT]/NQN[/NSID]",
 					       SCHEME_DISK | SCHEME_NVMF },
 	.exposed = true,
+	.lists_paths = true,
 	.attach = attach,
 	.suggest = nvme_rdma_suggest,
 	.discover = nvme_discover };
 const struct proto nvme_tcp_proto = { .scheme = { "nvme+tcp://",
 					      "NVMe over TCP: HOST[:PORT]/NQN[/NSID]",
 					      SCHEME_DISK | SCHEME_NVMF },
+	.lists_paths = true,
 	.attach = attach,
 	.suggest = nvme_tcp_suggest,
 	.discover = nvme_discover };

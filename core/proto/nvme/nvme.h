@@ -255,7 +255,8 @@ struct nvme_dev {
 	struct nvme_nvm_info nvm;
 	uint32_t range; /* most blocks in one DSM range */
 	struct nvme_req fence_req;
-	struct bdev_fence *fence; /* NULL: none in progress */
+	struct bdev_fence *fence;   /* NULL: none in progress */
+	struct nvme_search *search; /* NULL: none in progress */
 	/* ana.c; again: the log may have changed since it was read */
 	bool ana_again;
 	uint64_t ana_read_ns;
@@ -264,6 +265,15 @@ struct nvme_dev {
 	uint8_t ana_log[NVME_ANA_LOG];
 };
 #define NVME_RANGES 16 /* most DSM ranges in one trim: each tag has room for them */
+/* search.c: bdev_ops.search */
+int nvme_search(struct bdev *, struct bdev_search *, struct diag *);
+void nvme_search_free(struct nvme_search *); /* NULL is allowed; no done() follows */
+/* discovery.c: start a discovery at the address of a subsystem, which is resolved: at its port or,
+ * if that is TCP's default one, at the default ports. conf is copied; timeout_ms: for each
+ * controller, until: for all, loop_clock(). */
+struct nvmf_discovery;
+int nvme_discovery_start(struct nvmf_discovery *, struct loop *, const struct nvme_conf *,
+	uint64_t until, struct diag *);
 int nvme_discover(struct loop *, struct uri *, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 void nvme_rdma_suggest(struct loop *, struct uri *, uint32_t ms, struct diag *why);

@@ -101,6 +101,64 @@ Test(addr, local_is_what_only_this_machine_reaches)
 	}
 }
 
+Test(addr, a_peer_reports_addresses_of_its_own)
+{
+	static const struct {
+		const char *host, *via;
+		uint16_t port;
+		bool own;
+	} rows[] = {
+		{ "10.0.0.2", "10.0.0.1", 1, true },
+		{ "2001:db8::2", "10.0.0.1", 1, true },
+		{ "fe80::2%lo", "10.0.0.1", 1, true },
+		{ "127.0.0.2", "127.0.0.1", 1, true },
+		{ "::1", "127.0.0.1", 1, true },
+		{ "223.255.255.255", "10.0.0.1", 1, true },
+		{ "10.0.0.2", "10.0.0.1", 0, false },
+		{ "127.0.0.2", "10.0.0.1", 1, false },
+		{ "::1", "10.0.0.1", 1, false },
+		{ "0.0.0.0", "10.0.0.1", 1, false },
+		{ "::", "10.0.0.1", 1, false },
+		{ "224.0.0.1", "10.0.0.1", 1, false },
+		{ "255.255.255.255", "127.0.0.1", 1, false },
+		{ "ff02::1", "10.0.0.1", 1, false },
+		{ "fe80::2", "10.0.0.1", 1, false },
+	};
+	struct addr addr, via;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_assert_eq(addr_numeric(&addr, rows[i].host, rows[i].port, NULL), 0);
+		cr_assert_eq(addr_numeric(&via, rows[i].via, 7, NULL), 0);
+		cr_expect_eq(addr_is_of_peer(&addr, &via), rows[i].own, "%s by %s", rows[i].host,
+			rows[i].via);
+	}
+}
+
+Test(addr, the_same_address_has_the_same_port_and_interface)
+{
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} rows[] = {
+		{ "10.0.0.1:5", "10.0.0.1:5", true },
+		{ "[2001:db8::1]:5", "[2001:db8:0::1]:5", true },
+		{ "[fe80::1%lo]:5", "[fe80::1%lo]:5", true },
+		{ "10.0.0.1:5", "10.0.0.1:6", false },
+		{ "10.0.0.1:5", "10.0.0.2:5", false },
+		{ "10.0.0.1:5", "[2001:db8::1]:5", false },
+		{ "[fe80::1%lo]:5", "[fe80::1]:5", false },
+		{ "[2001:db8::1]:5", "[2001:db8::2]:5", false },
+		{ "unix:x", "unix:x", false },
+	};
+	struct addr a, b;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cr_assert_eq(addr_parse(&a, rows[i].a, 0, NULL), 0);
+		cr_assert_eq(addr_parse(&b, rows[i].b, 0, NULL), 0);
+		cr_expect_eq(addr_same(&a, &b), rows[i].same, "%s %s", rows[i].a, rows[i].b);
+	}
+}
+
 Test(addr, ports_and_all_addresses)
 {
 	static const struct {
