@@ -44,9 +44,9 @@ struct serving_state {
 #define SERVING_STATE_TEXT 64
 /* Print the state as "lost 12 s, I/O fails in 48 s". */
 const char *kernel_serving_state_text(const struct serving_state *, char text[SERVING_STATE_TEXT]);
-/* Print a line for a path that is not up. */
+/* Print a line for a path, unless it is the only one of its disk and up. */
 void kernel_serving_path_line(
-	struct out *, unsigned number, const char *uri, const struct serving_state *);
+	struct out *, unsigned number, bool only, const char *uri, const struct serving_state *);
 /* Print the JSON members state, lost_seconds, fails_in_seconds and reason. */
 void kernel_serving_put_state(struct out *, const struct serving_state *);
 

@@ -191,7 +191,7 @@ static void put_state(struct out *out, const struct bdev_path *path)
 	kernel_serving_put_state(out, &state);
 }
 
-/* Print the states of the disks, and of paths that are not up, in text. */
+/* Print the states of the disks and of their paths in text. */
 static void show_states(struct out *out, const struct daemon *d)
 {
 	char text[SERVING_STATE_TEXT];
@@ -199,12 +199,14 @@ static void show_states(struct out *out, const struct daemon *d)
 	struct bdev_path path;
 
 	for (unsigned i = 0; i < d->disks; i++) {
+		bool only = !bdev_path(d->disk[i], 2, &path);
+
 		bdev_path(d->disk[i], 0, &path);
 		state = state_of(&path);
 		out_line(out, "%s: %s", d->disk[i]->uri, kernel_serving_state_text(&state, text));
 		for (unsigned n = 1; bdev_path(d->disk[i], n, &path); n++) {
 			state = state_of(&path);
-			kernel_serving_path_line(out, n, path.uri, &state);
+			kernel_serving_path_line(out, n, only, path.uri, &state);
 		}
 	}
 }

@@ -179,12 +179,12 @@ const char *kernel_serving_state_text(
 	return text;
 }
 
-void kernel_serving_path_line(
-	struct out *out, unsigned number, const char *uri, const struct serving_state *state)
+void kernel_serving_path_line(struct out *out, unsigned number, bool only, const char *uri,
+	const struct serving_state *state)
 {
 	char text[SERVING_STATE_TEXT];
 
-	if (state->word[0] && strcmp(state->word, "up"))
+	if (state->word[0] && (!only || strcmp(state->word, "up")))
 		out_line(out, "path %u: %s: %s%s%s%s", number, uri,
 			kernel_serving_state_text(state, text), state->reason[0] ? " (" : "",
 			state->reason, state->reason[0] ? ")" : "");
@@ -200,13 +200,13 @@ void kernel_serving_put_state(struct out *out, const struct serving_state *state
 	out_nonempty(out, "reason", state->reason);
 }
 
-/* Print the paths that are not up; all protocols of the process have the same. */
+/* All protocols of the process have the same paths. */
 static void path_lines(struct out *out, const struct serving_front *front)
 {
 	for (unsigned i = 0; i < front->disks; i++)
 		for (unsigned n = 0; n < front->disk[i].paths; n++)
-			kernel_serving_path_line(out, n + 1, front->disk[i].path[n].uri,
-				&front->disk[i].path[n].state);
+			kernel_serving_path_line(out, n + 1, front->disk[i].paths == 1,
+				front->disk[i].path[n].uri, &front->disk[i].path[n].state);
 }
 
 /* Print the groups of listeners, unless there is only the default one and hosts may use it. */

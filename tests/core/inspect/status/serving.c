@@ -143,9 +143,37 @@ Test(serving, states_and_recent_rates_as_text)
 	cr_assert_eq(lines_saying(text, "SERVING ADDRESS STATE CLIENTS READ"), 1);
 	cr_assert_eq(lines_saying(text, "lost_12_s,_I/O_fails_in_48_s 1MiB/s"), 1, "%s", text);
 	cr_assert_eq(lines_saying(text, "path_1:_nvme+tcp://a/n:_lost_12_s_(refused)"), 1);
-	cr_assert_eq(lines_saying(text, "path_2"), 0, "it is up");
+	cr_assert_eq(lines_saying(text, "path_2:_nvme+tcp://b/n:_up"), 1);
 	free(text);
 	kernel_serving_clear(&p);
+}
+
+/* The only path is the disk: its row says that it is up. */
+Test(serving, the_only_path_has_a_line_if_it_is_not_up)
+{
+	static const char *const words[] = { "up", "lost" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct kernel_serving list = { .processes = 1 };
+		struct serving_process p;
+		struct out out;
+		char *text, answer[500];
+		size_t len;
+
+		snprintf(answer, sizeof(answer),
+			HEAD "[{\"protocol\":\"nvme\",\"disks\":[{\"uri\":\"nvme+tcp://a/n\","
+			     "\"paths\":[{\"uri\":\"nvme+tcp://a/n\",\"state\":\"%s\"}]}]}]}",
+			words[i]);
+		p = parse(answer);
+		list.process = &p;
+		out_init(&out, "status", false);
+		out.to = open_memstream(&text, &len);
+		serving_text(&out, &list, NULL);
+		fclose(out.to);
+		cr_assert_eq(lines_saying(text, "path_1"), i, "%s", text);
+		free(text);
+		kernel_serving_clear(&p);
+	}
 }
 
 #define GROUPS(first, second)                                                                      \
