@@ -50,7 +50,8 @@ struct stream_dial {
 int stream_dial(struct stream **, struct loop *, const struct stream_dial *,
 	const struct stream_events *, void *user, struct diag *);
 /* Make a stream of a connected, non-blocking socket, which it owns from here, also on failure. The
- * stream is STREAM_UP; `up` is not called. */
+ * stream is STREAM_UP; `up` is not called. If the peer resets the connection, unread data is
+ * lost. */
 int stream_accept(struct stream **, struct loop *, int fd, const struct addr *peer,
 	const struct stream_events *, void *user, struct diag *);
 /* Receive, once up. Returns the number of bytes, 0 if there is no data now, -ENOTCONN after a close

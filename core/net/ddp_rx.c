@@ -433,7 +433,7 @@ void ddp_rx_parse(struct iwarp *iw)
 			break;
 }
 
-static void ended(struct iwarp *iw, int err)
+void ddp_rx_ended(struct iwarp *iw, int err)
 {
 	const struct ddp_rx *rx = &iw->rx;
 
@@ -477,7 +477,7 @@ bool ddp_rx_readable(struct iwarp *iw)
 				continue;
 			if (got && errno == EAGAIN)
 				break;
-			ended(iw, got ? errno : 0);
+			ddp_rx_ended(iw, got ? errno : 0);
 			return true;
 		}
 		any = true;

@@ -221,7 +221,10 @@ static void socket_ready(struct loop_fd *fd, uint32_t events)
 		loop_fd_change(iw->ep.loop, fd, EPOLLIN);
 		loop_work_add(iw->ep.loop, &iw->work);
 	}
-	if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
+	/* as tcp.c */
+	if (iw->accepted && events & EPOLLERR)
+		ddp_rx_ended(iw, tcp_error(fd->fd));
+	else if (events & (EPOLLIN | EPOLLERR | EPOLLHUP))
 		ddp_rx_readable(iw);
 	idle(iw);
 }

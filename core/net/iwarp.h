@@ -96,6 +96,7 @@ struct iwarp {
 	struct addr peer, src;
 	struct tcp_connect *connect; /* in IWARP_TCP */
 	uint8_t step, tos;
+	bool accepted;                /* not dialled */
 	bool socket_closed;           /* the socket is closed: only `down` may follow */
 	bool crc, request_crc, large; /* crc: negotiated */
 	bool touched;                 /* upcalls of this turn require an `idle` */
@@ -178,6 +179,7 @@ void ddp_tx_terminate(struct iwarp *, unsigned term, const uint8_t *culprit, uin
 int ddp_rx_init(struct iwarp *, struct diag *);
 void ddp_rx_fini(struct iwarp *);
 void ddp_rx_post(struct iwarp *, struct ep_rx *chain);
+void ddp_rx_ended(struct iwarp *, int err); /* err 0: by the peer */
 bool ddp_rx_readable(struct iwarp *); /* returns whether there was any data */
 void ddp_rx_parse(struct iwarp *);    /* parse the staged bytes */
 bool ddp_rx_fills(const struct iwarp *,

@@ -306,6 +306,7 @@ static int accept_(struct ep **out, struct loop *loop, struct ep_incoming *in,
 	}
 	iw->peer = in->peer;
 	iw->fd.fd = incoming->fd;
+	iw->accepted = true;
 	*out = &iw->ep;
 	err = answer(iw, incoming);
 	if (err < 0) {

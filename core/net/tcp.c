@@ -25,6 +25,7 @@ struct tcp {
 	uint32_t in;        /* events to wait for */
 	bool socket_closed; /* the socket is closed: only `down` may follow */
 	bool had_data;      /* the socket was readable */
+	bool accepted;      /* not dialled */
 };
 
 static struct tcp *tcp_of(struct stream *stream)
@@ -195,6 +196,12 @@ static void ready(struct loop_fd *fd, uint32_t events)
 		flush(tcp);
 	if (tcp->socket_closed || !(events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)))
 		return;
+	/* Unread requests of a reset connection may be older than those that the client has sent
+	 * elsewhere since. */
+	if (tcp->accepted && events & EPOLLERR) {
+		broken(tcp, tcp_error(fd->fd));
+		return;
+	}
 	/* Reading also reports errors and the peer's close. Data that the owner has no room for
 	 * stays in the socket. */
 	if (tcp->in & EPOLLIN)
@@ -267,6 +274,7 @@ int stream_accept(struct stream **out, struct loop *loop, int fd, const struct a
 	}
 	if (peer->ss.ss_family == AF_UNIX)
 		tcp_tune(fd, peer);
+	tcp->accepted = true;
 	tcp->stream.state = STREAM_UP;
 	write_route(tcp);
 	loop_trace(loop, "%s: accepted", tcp->stream.route);

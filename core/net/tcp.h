@@ -17,6 +17,7 @@ int tcp_connect(struct tcp_connect **, struct loop *, const struct stream_dial *
 void tcp_connect_cancel(struct tcp_connect *); /* cancels `done`; NULL is allowed */
 /* Whether a peer has closed the connection before `done` reported it. */
 bool tcp_connect_peer_closed(const struct tcp_connect *);
+int tcp_error(int fd); /* errno of a socket with EPOLLERR */
 void tcp_failed(struct diag *, int err, const struct addr *peer, bool up);
 /* Set the options of a socket: small messages leave at once, and a peer that vanished ends an idle
  * TCP connection after a minute (keep-alive). What a listening TCP socket accepts inherits them.

@@ -59,6 +59,15 @@ bool tcp_peer_closed(int fd)
 	return poll(&watch, 1, 0) > 0;
 }
 
+int tcp_error(int fd)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return err ? err : ECONNRESET;
+}
+
 void tcp_failed(struct diag *diag, int err, const struct addr *peer, bool up)
 {
 	bool local = peer->ss.ss_family == AF_UNIX;

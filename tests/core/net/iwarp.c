@@ -573,6 +573,29 @@ Test(iwarp, a_peer_that_left_has_hung_up)
 	tear_down();
 }
 
+static void reset_client(struct loop_work *work)
+{
+	(void)work;
+	client.ep->ops->reset(client.ep);
+}
+
+Test(iwarp, what_a_reset_client_had_sent_is_not_read)
+{
+	struct ep_op op = { .kind = EP_SEND, .nsge = 1 };
+	struct loop_work work = { .run = reset_client };
+
+	connect_both(true, true);
+	client.watch = server.watch = true;
+	op.sge[0] = (struct ep_sge){ client.msgs->base, 10, lkey(&client, client.msgs) };
+	client.ep->ops->post(client.ep, &op);
+	loop_work_add(loop, &work);
+	turn(&server.down);
+	cr_assert_eq(server.received, 0);
+	diag_says(&server.ep->why, DIAG_CLOSED, "", "reset peer");
+	turn(&client.down);
+	tear_down();
+}
+
 Test(iwarp, freeing_in_the_middle)
 {
 	connect_both(true, true);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -458,6 +459,33 @@ Test(tcp, what_a_reset_stream_had_queued_never_arrives)
 {
 	cr_assert_eq(delayed_read(stream_close), 0, "all that the socket had taken, then the end");
 	cr_assert_eq(delayed_read(stream_reset), -ECONNRESET);
+}
+
+/* What a server has not read when its client resets the connection is not executed. */
+Test(tcp, what_a_reset_client_had_sent_is_not_read)
+{
+	struct loop *loop = loop_make();
+	struct end e = { 0 };
+	struct addr addr;
+	int fd = listening(&addr), client = socket(AF_INET, SOCK_STREAM, 0), server;
+	struct pollfd watch = { .events = POLLIN };
+	struct stream *s;
+
+	cr_assert_eq(connect(client, (struct sockaddr *)&addr.ss, addr.len), 0);
+	server = accept4(fd, NULL, NULL, SOCK_NONBLOCK);
+	cr_assert_eq(send(client, "write", 5, 0), 5);
+	setsockopt(client, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 }, sizeof(struct linger));
+	close(client);
+	watch.fd = server;
+	WAIT_UNTIL(poll(&watch, 1, -1) == 1 && watch.revents & POLLERR);
+	cr_assert(watch.revents & POLLIN);
+	cr_assert_eq(stream_accept(&s, loop, server, &addr, &events, &e, NULL), 0);
+	wait_for(loop, &e.down);
+	cr_assert_eq(e.got, 0);
+	diag_says(&s->why, DIAG_CLOSED, "", "connection_reset peer");
+	stream_free(s);
+	loop_free(loop);
+	close(fd);
 }
 
 Test(tcp, a_quiet_element_gives_no_sent)
