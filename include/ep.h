@@ -85,7 +85,7 @@ struct ep_ops {
 	/* Register a pool with rights of enum ep_access. Each reg needs one unreg. */
 	int (*reg)(struct ep *, struct pool *, unsigned access, struct diag *);
 	void (*unreg)(struct ep *, struct pool *);
-	/* Disconnect; `down` follows. Allowed in any upcall. */
+	/* Disconnect; `down` follows. Allowed in any upcall. What was sent last may still arrive. */
 	void (*close)(struct ep *);
 	/* The same without waiting for the peer, which may lose what was sent last. Not from inside
 	 * an upcall. */
@@ -98,6 +98,9 @@ struct ep_ops {
 	/* Return whether the peer sends nothing more, even if unread data remains. NULL: all that
 	 * has arrived was reported. */
 	bool (*peer_closed)(const struct ep *);
+	/* Close with requests in flight: nothing that the peer has not handled by now arrives later.
+	 * NULL: close() does that. Use ep_abandon(). */
+	void (*abandon)(struct ep *);
 };
 
 enum ep_state { EP_CONNECTING, EP_UP, EP_CLOSING, EP_DOWN };
@@ -119,6 +122,12 @@ struct ep {
 	/* "rxe0 port 1, GID ::ffff:10.0.0.1 (RoCE v2), 10.0.0.1 to 10.0.0.2:4420" */
 	char route[160];
 };
+
+/* Close with requests in flight. Allowed in any upcall; `down` follows. */
+static inline void ep_abandon(struct ep *ep)
+{
+	(ep->ops->abandon ? ep->ops->abandon : ep->ops->close)(ep);
+}
 
 struct ep_dial {
 	/* ADDR_IB: verbs only; the kernel gets the path from the subnet administrator. With several

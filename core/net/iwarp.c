@@ -334,6 +334,12 @@ static void iwarp_reset(struct ep *ep)
 	iwarp_end(iw);
 }
 
+static void iwarp_abandon(struct ep *ep)
+{
+	if (ep->state < EP_CLOSING)
+		iwarp_reset(ep);
+}
+
 static uint64_t iwarp_progress(const struct ep *ep)
 {
 	const struct iwarp *iw = container_of(ep, const struct iwarp, ep);
@@ -357,6 +363,7 @@ static const struct ep_ops ops = {
 	.unreg = unreg,
 	.close = iwarp_close,
 	.reset = iwarp_reset,
+	.abandon = iwarp_abandon,
 	.progress = iwarp_progress,
 	.peer_closed = iwarp_peer_closed,
 	.free = iwarp_free,

@@ -460,7 +460,10 @@ static void close_now(struct iscsi_sess *sess)
 {
 	struct ep *ep = iser_of(sess)->ep;
 
-	ep->ops->close(ep);
+	if (sess->base.inflight.used)
+		ep_abandon(ep);
+	else
+		ep->ops->close(ep);
 }
 
 static int map(struct scsi_sess *sess, struct pool *pool, struct diag *diag)

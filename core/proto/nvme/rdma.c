@@ -34,7 +34,7 @@ static void fail(struct rdma *rdma, enum diag_code code, int err, const char *te
 		return;
 	diag_set(&rdma->queue.why, code, err, "queue %u: %s", rdma->queue.qid, text);
 	rdma->closing = true;
-	rdma->ep->ops->close(rdma->ep);
+	ep_abandon(rdma->ep);
 }
 
 static void flush(struct loop_work *work)
@@ -297,7 +297,10 @@ static void rdma_close(struct nvme_queue *queue)
 	if (rdma->closing)
 		return;
 	rdma->closing = true;
-	rdma->ep->ops->close(rdma->ep);
+	if (queue->inflight.used)
+		ep_abandon(rdma->ep);
+	else
+		rdma->ep->ops->close(rdma->ep);
 }
 
 const struct nvme_carrier nvme_rdma = {

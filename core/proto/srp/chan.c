@@ -30,7 +30,10 @@ static void chan_fail(struct scsi_sess *sess, const struct diag *why)
 		return;
 	sess->why = *why;
 	sess->state = SCSI_SESS_CLOSING;
-	chan->ep->ops->close(chan->ep);
+	if (sess->inflight.used)
+		ep_abandon(chan->ep);
+	else
+		chan->ep->ops->close(chan->ep);
 }
 
 static void breach(struct srp_chan *chan, const char *text)
