@@ -58,6 +58,7 @@ F         := $(B)/fuzz
 UNIT_BIN  := $(UNIT:%.c=$(T)/%)
 PAIR_BIN  := $(PAIR:%.c=$(T)/%)
 TSAN_BIN  := $(patsubst %,$(T)/tests/%,$(shell sed '/^\#/d; s/ .*//' tests/tsan.threads))
+FAULTS    := $(addprefix $(T)/tests/pair/,faults paths_faults)
 REPLAY    := $(FUZZ:tests/fuzz/%.c=$(T)/replay/%)
 FUZZ_BIN  := $(FUZZ:tests/fuzz/%.c=$(F)/%)
 FABRIC_BIN := $(addprefix $(T)/fabric/,box agent subscribe trap kernel fakeverbs.so $(if $(wildcard tests/fabric/sim.c),sim))
@@ -214,7 +215,7 @@ SUITE     := $(firstword $(subst /, ,$(S)))
 NAME      := $(S:$(SUITE)/%=%)
 one: $(if $(filter tsan,$(SUITE)),one-tsan,$(B)/have-test $(if $(ARCH),$(B)/have-check-arm64) $(if $(filter cli lint,$(SUITE)),$(B)/rdmastor $(VM_BIN)) \
 	$(if $(filter unit tsan-run,$(SUITE)),$(T)/tests/$(NAME)) $(if $(filter pair,$(SUITE)),$(T)/tests/$(S)) \
-	$(if $(filter faults,$(SUITE)),$(T)/tests/pair/faults) $(if $(filter replay,$(SUITE)),$(T)/$(S)) $(if $(filter fuzz,$(SUITE)),$(F)/$(NAME)) \
+	$(if $(filter faults,$(SUITE)),$(FAULTS)) $(if $(filter replay,$(SUITE)),$(T)/$(S)) $(if $(filter fuzz,$(SUITE)),$(F)/$(NAME)) \
 	$(if $(filter packages,$(SUITE)),deb tarball $(B)/have-packages))
 	$(if $(filter tsan,$(SUITE)),,@DEB=$(DEB) TARBALL=$(TARBALL) EPOCH=$(EPOCH) \
 		$(subst tests/run,$(if $(ARCH),tests/emulated) tests/run,$(SUITES)) $(S:tsan-run/%=tsan/%))
@@ -229,7 +230,7 @@ tsan:
 tsan-run: $(TSAN_BIN)
 	@$(SUITES) tsan
 ## make faults     initiator against target on wires that misbehave, by SCHEDULES=2000 (SEED=n: others than those of the commit)
-faults: $(T)/tests/pair/faults
+faults: $(FAULTS)
 	@$(SUITES) faults
 ## make lint       layers, headers, licences, scripts, leftovers
 lint: $(B)/rdmastor $(B)/have-test
