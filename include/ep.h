@@ -85,7 +85,7 @@ struct ep_ops {
 	/* Register a pool with rights of enum ep_access. Each reg needs one unreg. */
 	int (*reg)(struct ep *, struct pool *, unsigned access, struct diag *);
 	void (*unreg)(struct ep *, struct pool *);
-	/* Disconnect; `down` follows. Allowed in any upcall. What was sent last may still arrive. */
+	/* Disconnect; `down` follows. Allowed in any upcall. What was sent last may arrive. */
 	void (*close)(struct ep *);
 	/* The same without waiting for the peer, which may lose what was sent last. Not from inside
 	 * an upcall. */
@@ -98,8 +98,8 @@ struct ep_ops {
 	/* Return whether the peer sends nothing more, even if unread data remains. NULL: all that
 	 * has arrived was reported. */
 	bool (*peer_closed)(const struct ep *);
-	/* Close with requests in flight: nothing that the peer has not handled by now arrives later.
-	 * NULL: close() does that. Use ep_abandon(). */
+	/* Close with requests in flight: what the peer has not handled by now never arrives. NULL:
+	 * close() does that. Use ep_abandon(). */
 	void (*abandon)(struct ep *);
 };
 

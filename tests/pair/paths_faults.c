@@ -260,17 +260,17 @@ static void device_submit(struct lane *base, struct io *io)
 static void device_lose(struct device_lane *lane)
 {
 	for (struct request *request = requests; request < requests + REQUESTS; request++) {
-		struct request *late;
+		struct request *copy;
 
 		if (request->lane != lane || !request->io || request->over)
 			continue;
 		loop_timer_del(loop, &request->land);
 		if (request->kind == IO_WRITE && roll(2)) {
-			late = find_request();
-			*late = *request;
-			late->lane = NULL;
-			late->io = NULL;
-			loop_timer_set(loop, &late->land, soon(400));
+			copy = find_request();
+			*copy = *request;
+			copy->lane = NULL;
+			copy->io = NULL;
+			loop_timer_set(loop, &copy->land, soon(400));
 		}
 		complete(request, -EIO);
 	}
@@ -486,7 +486,7 @@ static void server_begin(unsigned number, struct bdev *bdev)
 	server_start(server);
 }
 
-/* --- faults, of which each ends by itself. Delays are few, so that no write is later than a quiet
+/* --- faults. Each ends by itself. Delays are few, so that no write is later than a quiet
  * time allows. */
 
 static struct heal {
