@@ -180,6 +180,7 @@ static void paths_resize(struct paths *paths)
 	loop_trace(paths->bdev.loop, "%s: size is now %llu bytes", paths->bdev.uri,
 		(unsigned long long)size);
 	__atomic_store_n(&paths->bdev.lim.size, size, __ATOMIC_RELAXED);
+	paths->bdev.why = (struct diag){ 0 }; /* perhaps of the opening */
 	if (paths->bdev.changed)
 		paths->bdev.changed(&paths->bdev);
 }

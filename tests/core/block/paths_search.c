@@ -159,6 +159,9 @@ Test(paths_search, a_failure_is_a_warning)
 	diag_says(&rig.bdev->why, DIAG_REFUSED, "", "paths=auto 192.0.2.1:9 listener");
 	cr_assert(strstr(rig.bdev->why.hint, "path=HOST"));
 	cr_assert_eq(rig_io(&rig, IO_WRITE), 0);
+	flaky_resize(&rig.way[0], 2 << 20);
+	cr_assert_eq(rig.bdev->lim.size, 2 << 20);
+	cr_assert_eq(rig.bdev->why.err, 0, "it is not about the new size");
 	rig_fini(&rig);
 
 	rig_init(&rig);
