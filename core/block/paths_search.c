@@ -58,14 +58,15 @@ static void warn(struct paths *paths, const struct diag *why)
 	char excess[80] = "", invalid[160] = "";
 
 	if (paths->excess)
-		snprintf(excess, sizeof(excess), "; %u more than the %u paths of a disk",
+		snprintf(excess, sizeof(excess), "; too many: %u, a disk has up to %u paths",
 			paths->excess, URI_PATHS + 1);
 	if (paths->invalid)
-		snprintf(invalid, sizeof(invalid), "; %u that can't be used, the first is '%.60s'",
+		snprintf(invalid, sizeof(invalid), "; unusable: %u, the first is '%.60s'",
 			paths->invalid, paths->invalid_host);
 	if (why->err)
-		diag_set(to, why->code, why->err, "paths=auto: not all paths are known: %s%s%.300s",
-			why->object, why->object[0] ? ": " : "", why->text);
+		diag_set(to, why->code, why->err,
+			"paths=auto: not all paths are known: %s%s%.200s%s%s", why->object,
+			why->object[0] ? ": " : "", why->text, excess, invalid);
 	else if (paths->excess || paths->invalid)
 		diag_set(to, DIAG_PROTOCOL, EPROTO, "paths=auto: addresses are left out%s%s",
 			excess, invalid);

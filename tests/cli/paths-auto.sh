@@ -78,7 +78,7 @@ uri="nvme+tcp://127.0.0.1/$NQN?paths=auto"
 same lies "$(paths "$uri")" "$uri nvme+tcp://127.0.0.2:4420/$NQN"
 same 'all paths' "$(jq -r '[.paths[].uri | sub(".*//"; "") | sub("/.*"; "")] | join(" ")' info)" "127.0.0.1 127.0.0.2:4420 127.0.0.3:4420 127.0.0.5:4420"
 same 'another disk' "$(jq -r '.paths[2].error.code' info)" mismatch
-grep -q "paths=auto.* 5 .*'somewhere'" err || die "no warning: $(cat err)"
+grep -q "paths=auto.* 5,.*'somewhere'" err || die "no warning: $(cat err)"
 kill $lies
 wait $lies || true
 
@@ -90,7 +90,7 @@ lies=$!
 cleanup_fn kill $lies
 wait_running $lies test -s lies2
 same 'too many' "$(paths "$uri") $(jq '.paths | length' info)" "$uri 9"
-grep -q 'paths=auto.* 32 .* 9 paths' err || die "no warning: $(cat err)"
+grep -q 'paths=auto.* 32,.* 9 paths' err || die "no warning: $(cat err)"
 kill $lies
 wait $lies || true
 
@@ -98,6 +98,22 @@ wait $lies || true
 same alone "$(paths "nvme+tcp://127.0.0.3:4420/$NQN?paths=auto")" "nvme+tcp://127.0.0.3:4420/$NQN?paths=auto"
 grep -q 'paths=auto.*no other' err && grep -q 'hint.*path=HOST' err || die "no warning: $(cat err)"
 stop
+
+# A list of portals that lies: a port without a listener, a host name, a link-local address without an interface, what is none
+kill $one
+serve img --force --iscsi --iqn $iqn --tcp 127.0.0.1:3999 --tcp 127.0.0.2:3260
+python3 "$HERE/iscsi_list.py" 3260 3999 $iqn 127.0.0.1:3260,1 127.0.0.2,2 127.0.0.3:1,1 portal.example,1 '[fe80::1]:3260,1' 0.0.0.0:0,1 x:y:z >lies3 &
+lies=$!
+cleanup_fn kill $lies
+wait_running $lies test -s lies3
+uri="iscsi://127.0.0.1/$iqn?paths=auto"
+same portals "$(paths "$uri")" "$uri iscsi://127.0.0.2:3260/$iqn"
+same 'all portals' "$(jq -r '[.paths[].uri | sub(".*//"; "") | sub("/.*"; "")] | join(" ")' info)" "127.0.0.1 127.0.0.2:3260 127.0.0.3:1"
+grep -q "paths=auto: not all .*TargetAddress=.* 2,.*'portal.example'" err || die "no warning: $(cat err)"
+kill $lies
+wait $lies || true
+stop
+
 error 2 usage '.*' "paths='all' auto" "$RDMASTOR" info "nvme+tcp://127.0.0.1/$NQN?paths=all"
 error 2 usage '.*' 'nbd list path=HOST' "$RDMASTOR" info 'nbd://127.0.0.1/x?paths=auto'
 error 2 usage '.*' 'srp list path=HOST' "$RDMASTOR" info 'srp+cm://127.0.0.1:5555/0002c903004ed0b2/0002c903004ed0b2?paths=auto'
