@@ -112,6 +112,8 @@ static void begin_outage(struct paths *paths, const struct path *path, const cha
 
 static void end_outage(struct paths *paths)
 {
+	if (!paths->out_ns)
+		return; /* why is a warning of the opening */
 	loop_timer_del(paths->bdev.loop, &paths->unreachable);
 	paths->out_ns = 0;
 	paths->failing = false;

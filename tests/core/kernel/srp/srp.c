@@ -103,6 +103,7 @@ Test(srp, addresses_by_rdma_cm)
 	cr_assert(kernel_srp_fits(&list[0], &params, NULL), "it may be");
 	cr_assert(kernel_srp_fits(&list[1], &params, NULL));
 	cr_assert_not(kernel_srp_fits(&list[2], &params, NULL));
+	params = (struct srp_params){ 0 };
 	cr_assert_eq(srp_params_parse(&params, "id_ext=1,ioc_guid=2,dest=[fd00::7]:5555", NULL), 0);
 	cr_assert_not(kernel_srp_fits(&list[1], &params, NULL));
 	cr_assert(kernel_srp_fits(&list[2], &params, NULL));
