@@ -120,16 +120,26 @@ srp=$(uri srp+cm 127.0.0.1)
 ours iser-discover "${first%/iqn*}" >portals
 grep -qx "127.0.0.1:[0-9]*,1 $IQN" portals && grep -qx "127.0.0.2:[0-9]*,3 $IQN" portals || die "$(cat portals)"
 grep -q 'iscsistart .* -a 127.0.0.2 .* -g 3$' out || die "$(cat out)"
-for state in inaccessible:unavailable 'persistent-loss:not.ready|offline' 'change:chang|transition'; do
+for state in inaccessible:unavailable persistent-loss:offline; do
 	same "${state%:*}" "$(ctl 3 "${state%:*}" | sed 's/,.*//')" "group 3: ${state%:*}"
 	reads "$first"
 	error 1 - '.*127.*' "${state#*:}" ours copy -q --force "$second?loss=fail-fast" read
 	error 1 - '.*127.*' "${state#*:}" ours copy -q --force "$srp&loss=fail-fast" read
-	error 1 - "$(ere "$nvme")" 'ANA' ours copy -q --force "$nvme?loss=fail-fast" read
+	error 1 - "$(ere "$nvme")" "${state%:*}" ours copy -q --force "$nvme?loss=fail-fast" read
 done
+ctl 3 change >ctl.out
 ours status --json | jq -c --argjson pid "$SERVER" '.serving[] | select(.pid == $pid) | .protocol as $p | .listeners[] | [$p, .group, .access]' >states
 same states "$(sort -u states | xargs)" '[iscsi,1,optimized] [iscsi,3,change] [nvme,3,change] [srp,3,change]'
+copies=()
+for uri in "$second?" "$srp&" "$nvme?"; do
+	ours copy -q --force "${uri}loss=fail-fast" "read.${#copies[@]}" &
+	copies+=($!)
+done
+all_have_hosts() { ours status --json | jq -e --argjson pid "$SERVER" 'all(.serving[] | select(.pid == $pid); .clients > 0)' >/dev/null; }
+for copy in "${copies[@]}"; do wait_running "$copy" all_have_hosts; done
 ctl 3 non-optimized >ctl.out
+for copy in "${copies[@]}"; do wait "$copy" || die "a copy failed"; done
+for i in 0 1 2; do cmp disk "read.$i"; done
 reads "$second"
 reads "$srp" '&'
 reads "$nvme"
