@@ -52,5 +52,5 @@ survives() {
 survives "TCP acknowledgement" "nbd://10.0.1.1/?io-timeout=3600&detect=1"
 survives keep-alive "nvme+tcp://10.0.1.1/$NQN?path=10.0.2.1"
 survives keep-alive "nvme+rdma://10.0.1.1:4421/$NQN?rdma=iwarp&path=10.0.2.1"
-survives READ.CAPACITY "$(jq -r .srp.connect[0].rdmastor served1)&path=10.0.2.1"
+survives PORT.GROUPS "$(jq -r .srp.connect[0].rdmastor served1)&path=10.0.2.1"
 survives ping "iscsi://10.0.1.1/iqn.2026-11.test:two?path=10.0.2.1"
