@@ -36,8 +36,10 @@ bool target_allows_peer(const struct target_allows *allows, const struct addr *p
 {
 	uint8_t at[16], net[16];
 
-	if (!allows->count || !flatten(&peer->ss, at))
+	if (!allows->count || peer->ss.ss_family == AF_UNIX)
 		return true;
+	if (!flatten(&peer->ss, at))
+		return false;
 	for (unsigned i = 0; i < allows->count; i++) {
 		const struct target_allow *allow = &allows->item[i];
 

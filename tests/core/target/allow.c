@@ -70,6 +70,8 @@ Test(target_allow, unix_clients_need_the_socket_only)
 
 	cr_assert_eq(target_allows_add(&allows, "10.0.0.1", NULL), 0);
 	cr_assert(target_allows_peer(&allows, &addr));
+	addr.ss.ss_family = AF_UNSPEC;
+	cr_assert(!target_allows_peer(&allows, &addr), "an unknown address");
 }
 
 Test(target_allow, port_on_infiniband)
