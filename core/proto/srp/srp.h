@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The SRP initiator: a channel is one RDMA connection with its login, request limit and commands in
- * flight (chan.c); ini.c reads the URI, fence.c
- * fences the channels of a lost path. The disk, and the meaning of commands, is in ../scsi. */
+ * flight (chan.c); ini.c reads the URI, fence.c fences the channels of a lost path. The disk, and
+ * the meaning of commands, is in ../scsi. */
 #pragma once
 #include "ep.h"
 #include "ring.h"

@@ -284,11 +284,10 @@ int srp_serve(struct target **out, struct loop *loop, const struct target_option
 
 	if (!target)
 		return diag_sys(diag, ENOMEM, "target");
+	/* 0 while the kernel has no random numbers: then it is not known, and initiators wait */
 	if (getrandom(&target->instance, sizeof(target->instance), GRND_NONBLOCK) !=
-		sizeof(target->instance)) {
-		free(target);
-		return diag_sys(diag, EAGAIN, "read random numbers");
-	}
+		sizeof(target->instance))
+		target->instance = 0;
 	memcpy(target->guid, opt->disk[0].uuid, sizeof(target->guid));
 	for (unsigned i = 0; i < opt->hosts; i++)
 		if (!gid_parse(target->initiator[i], opt->host[i])) {
