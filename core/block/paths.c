@@ -278,7 +278,7 @@ static void paths_decide(struct paths *paths)
 
 	if (paths->bdev.state != BDEV_OPENING || paths->announce.on || paths_search(paths))
 		return;
-	if (open && !(up && paths->grace_over)) {
+	if (open && !(up && paths->grace_expired)) {
 		if (up && !paths->grace.on)
 			loop_timer_set(paths->bdev.loop, &paths->grace,
 				loop_clock() +
@@ -296,18 +296,18 @@ static void paths_decide(struct paths *paths)
 void paths_searched(struct paths *paths)
 {
 	loop_timer_del(paths->bdev.loop, &paths->grace);
-	paths->grace_over = false;
+	paths->grace_expired = false;
 	for (struct path *path = paths->path; path < paths->path + paths->count; path++)
 		if (!path->attempts)
 			path_start(&path->retry);
 	paths_decide(paths);
 }
 
-static void paths_grace_over(struct loop_timer *timer)
+static void paths_grace_expired(struct loop_timer *timer)
 {
 	struct paths *paths = container_of(timer, struct paths, grace);
 
-	paths->grace_over = true;
+	paths->grace_expired = true;
 	paths_decide(paths);
 }
 
@@ -553,7 +553,7 @@ int paths_attach(struct bdev **bdev, struct loop *loop, struct uri *uri, const s
 	paths->loss_ms = env->on_loss_ms;
 	paths->begun_ns = loop_clock();
 	paths->seed = (unsigned)paths->begun_ns;
-	paths->grace.fire = paths_grace_over;
+	paths->grace.fire = paths_grace_expired;
 	paths->unreachable.fire = paths_unreachable;
 	paths->announce.run = paths_announce;
 	paths_search_init(paths);

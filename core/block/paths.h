@@ -55,7 +55,7 @@ struct paths {
 	uint32_t quiesce_ms;   /* minimum; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	uint8_t policy;        /* enum paths_policy */
-	bool grace_over, stopping;
+	bool grace_expired, stopping;
 	bool failing;   /* during an outage: the wait for a usable path is over */
 	unsigned tries; /* attempts since no path was usable */
 	uint64_t begun_ns;

@@ -115,7 +115,7 @@ static int read_paths(struct uri *uri, struct paths_keys *keys, struct diag *dia
 		if (!uri_has(uri, "paths"))
 			return 0;
 		diag_set(diag, DIAG_USAGE, EINVAL,
-			"paths=: a target of %s: has no list of its addresses", uri->scheme);
+			"paths=: targets of %s do not list their addresses", uri->scheme);
 		return diag_hint(diag, "name the other paths in the URI: path=HOST[:PORT]"),
 		       -EINVAL;
 	}
