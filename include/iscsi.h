@@ -70,6 +70,7 @@ struct iscsi_offered_params {               /* parameters to offer (RFC 7143, 13
 	bool initial_r2t, immediate_data;
 	uint32_t first_burst, max_burst, max_recv, max_r2t, erl;
 	uint32_t target_recv; /* iSER's TargetRecvDataSegmentLength */
+	uint32_t time2retain; /* s: the target knows a lost session at most for this time */
 };
 struct iscsi_agreed_params { /* the parameters that a login has agreed on */
 	bool header_digest, data_digest, initial_r2t, immediate_data, pdu_in_order,

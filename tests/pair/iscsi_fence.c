@@ -79,6 +79,23 @@ Test(iscsi_fence, over_iser)
 	ends_with_a_reset(TRANSPORT_IWARP, "iser", "&rdma=iwarp");
 }
 
+/* The disk has ended the write and the target the session, but the host has not got the response.
+ */
+Test(iscsi_fence, a_session_that_the_target_has_ended_is_known_to_it)
+{
+	struct write old;
+
+	begin(false, &old);
+	network[0].mute = 0;
+	backing->stuck = NULL;
+	turns(100);
+	cr_assert_not(old.over);
+	lose_path();
+	wait_for(&old, 1000);
+	cr_assert_lt(old.over_ns, lost_ns + 2000 * MSEC, "it waits for the quiet time");
+	end();
+}
+
 /* A server that does not know the session would accept its reinstatement, which fences nothing. */
 Test(iscsi_fence, another_target_of_the_same_name_fences_nothing)
 {

@@ -127,6 +127,45 @@ Test(iscsi_hostile, a_second_login)
 	end();
 }
 
+/* One whose connection was lost is known until DefaultTime2Retain has passed, or its initiator port
+ * logs in again; one that has logged out is not. */
+Test(iscsi_hostile, a_session_that_is_lost)
+{
+	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ | ISCSI_IMMEDIATE,
+		.flags = ISCSI_FINAL | ISCSI_STAGES(ISCSI_STAGE_OPERATIONAL, ISCSI_STAGE_FULL),
+		.isid = { 0x80, [5] = 1 },
+		.cid = put_be16(1) };
+	const struct iscsi_login_rsp *rsp;
+	struct iscsi_host *h;
+
+	begin();
+	for (unsigned i = 0; i < 3; i++) {
+		h = join(1, 1);
+		rsp = (const void *)&h->last[ISCSI_LOGIN_RSP];
+		req.tsih = rsp->tsih;
+		if (i == 2) {
+			ask_logout(h);
+			is_over(h);
+			cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_NO_SESSION);
+			break;
+		}
+		iscsi_host_leave(h);
+		host[1] = NULL;
+		turns(50);
+		cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_TOO_MANY);
+		if (i) {
+			join(1, 1);
+			cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_NO_SESSION);
+			continue;
+		}
+		pass(15);
+		cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_TOO_MANY);
+		pass(5);
+		cr_assert_eq(ask_to_join(dial(2), &req), ISCSI_NO_SESSION);
+	}
+	end();
+}
+
 /* Their data never comes; the logout does not wait for it. */
 Test(iscsi_hostile, logout_with_writes)
 {

@@ -9,6 +9,8 @@
 
 #define RECV  (256u << 10)
 #define FIRST (64u << 10)
+/* Another path may ask about a lost session that much later (fence.c). */
+#define RETAIN_S 20
 
 static int read_auth(
 	struct iscsi_conf *conf, const struct uri_iscsi_identity *from, struct diag *diag)
@@ -129,7 +131,8 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 			.max_burst = SCSI_INI_MAX,
 			.max_recv = carrier == ISCSI_TCP ? RECV : ISCSI_ISER_RECV,
 			.target_recv = ISCSI_PDU_DATA,
-			.max_r2t = 1 };
+			.max_r2t = 1,
+			.time2retain = RETAIN_S };
 	if (!err)
 		err = uri_done(uri, diag);
 	return err ? err : check_auth(&conf->from.auth, diag);

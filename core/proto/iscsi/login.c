@@ -82,8 +82,8 @@ static void set_own_keys(struct iscsi_login *login, const struct iscsi_offered_p
 	keys->own[ISCSI_MAX_R2T] = offered->max_r2t;
 	keys->own[ISCSI_ERL] = offered->erl;
 	keys->own[ISCSI_TARGET_RECV] = offered->target_recv;
-	/* a lost session logs in again at once */
-	keys->own[ISCSI_TIME2WAIT] = keys->own[ISCSI_TIME2RETAIN] = 0;
+	keys->own[ISCSI_TIME2RETAIN] = offered->time2retain;
+	keys->own[ISCSI_TIME2WAIT] = 0; /* a lost session logs in again at once */
 }
 
 static void offer(struct iscsi_login *login)

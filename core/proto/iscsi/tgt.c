@@ -19,18 +19,6 @@ static bool busy(const struct target_conn *base)
 	return conn->login_pending || scsi_nexus_busy(conn->nexus);
 }
 
-static void left(struct target_conn *base)
-{
-	struct iscsi_tgt_conn *conn = (struct iscsi_tgt_conn *)base;
-
-	if (!conn->link)
-		return;
-	*conn->link = conn->next;
-	if (conn->next)
-		conn->next->link = conn->link;
-	conn->link = NULL;
-}
-
 static void count_clients(const struct target *base, struct target_status *status)
 {
 	status->clients = 0;
@@ -56,12 +44,85 @@ static void access_changed(struct target *base, unsigned group)
 		scsi_target_access_changed(target->node[i].scsi);
 }
 
+/* ---- Sessions, on the target's loop. */
+
+/* Same initiator port and target port. */
+static bool same_ports(const struct iscsi_tgt_conn *conn, const struct iscsi_tgt_conn *other)
+{
+	return other->node == conn->node &&
+	       iscsi_tgt_portal_group(other) == iscsi_tgt_portal_group(conn) &&
+	       !strcmp(other->initiator, conn->initiator) &&
+	       !memcmp(other->isid, conn->isid, sizeof(conn->isid));
+}
+
+static bool was_of(const struct iscsi_tgt_lost *lost, const struct iscsi_tgt_conn *conn)
+{
+	return lost->node == conn->node && lost->portal_group == iscsi_tgt_portal_group(conn) &&
+	       !strcmp(lost->initiator, conn->initiator) &&
+	       !memcmp(lost->isid, conn->isid, sizeof(conn->isid));
+}
+
+/* Forget lost sessions: those of conn's ports, if any; those whose time is over; those beyond
+ * max. */
+static void forget_lost(
+	struct iscsi_target *target, const struct iscsi_tgt_conn *conn, unsigned max)
+{
+	uint64_t now = loop_clock();
+
+	for (struct iscsi_tgt_lost *lost, **at = &target->lost; (lost = *at);) {
+		if (max && lost->until > now && !(conn && was_of(lost, conn))) {
+			max--;
+			at = &lost->next;
+			continue;
+		}
+		*at = lost->next;
+		free(lost);
+	}
+}
+
+static void retain(struct iscsi_tgt_conn *conn)
+{
+	struct iscsi_target *target = iscsi_tgt_of(conn);
+	struct iscsi_tgt_lost *lost;
+
+	for (const struct iscsi_tgt_conn *other = target->sessions; other; other = other->next)
+		if (same_ports(conn, other)) /* reinstated */
+			return;
+	lost = calloc(1, sizeof(*lost) + strlen(conn->initiator) + 1);
+	if (!lost)
+		return;
+	forget_lost(target, conn, ISCSI_TGT_CONNECTIONS - 1);
+	lost->next = target->lost;
+	lost->node = conn->node;
+	lost->until = loop_clock() + conn->time2retain * SEC;
+	lost->portal_group = iscsi_tgt_portal_group(conn);
+	lost->tsih = conn->tsih;
+	memcpy(lost->isid, conn->isid, sizeof(lost->isid));
+	strcpy(lost->initiator, conn->initiator);
+	target->lost = lost;
+}
+
+static void left(struct target_conn *base)
+{
+	struct iscsi_tgt_conn *conn = (struct iscsi_tgt_conn *)base;
+
+	if (!conn->link)
+		return;
+	*conn->link = conn->next;
+	if (conn->next)
+		conn->next->link = conn->link;
+	conn->link = NULL;
+	if (conn->full_feature && !conn->logged_out)
+		retain(conn);
+}
+
 static void target_free(struct target *base)
 {
 	struct iscsi_target *target = (struct iscsi_target *)base;
 
 	for (unsigned i = 0; i < target->nodes; i++)
 		scsi_target_free(target->node[i].scsi);
+	forget_lost(target, NULL, 0);
 	free(target);
 }
 
@@ -87,15 +148,6 @@ static const struct target_proto proto = { .name = "iscsi",
 /* ---- Logins, on the target's loop. */
 
 #define REPLACED "its initiator has logged in again"
-
-/* Same initiator port and target port. */
-static bool same_ports(const struct iscsi_tgt_conn *conn, const struct iscsi_tgt_conn *other)
-{
-	return other->node == conn->node &&
-	       iscsi_tgt_portal_group(other) == iscsi_tgt_portal_group(conn) &&
-	       !strcmp(other->initiator, conn->initiator) &&
-	       !memcmp(other->isid, conn->isid, sizeof(conn->isid));
-}
 
 /* Runs on the other session's loop. End the session if it is reinstated: none of its commands
  * starts after the new login succeeds. */
@@ -135,11 +187,15 @@ static void fence_done(struct target_fence *fence)
  * knows the session: it may ask by another portal than the one it has lost. */
 static uint16_t refuse_to_join(const struct iscsi_tgt_conn *conn)
 {
-	const struct iscsi_tgt_conn *other = iscsi_tgt_of(conn)->sessions;
+	struct iscsi_target *target = iscsi_tgt_of(conn);
+	bool known = false;
 
-	while (conn->node && other && !(other->tsih == conn->tsih && same_ports(conn, other)))
-		other = other->next;
-	return conn->node && other ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
+	forget_lost(target, NULL, ISCSI_TGT_CONNECTIONS);
+	for (const struct iscsi_tgt_conn *other = target->sessions; other; other = other->next)
+		known |= other->tsih == conn->tsih && same_ports(conn, other);
+	for (const struct iscsi_tgt_lost *lost = target->lost; lost; lost = lost->next)
+		known |= lost->tsih == conn->tsih && was_of(lost, conn);
+	return conn->node && known ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
 }
 
 static void authorize(struct loop_msg *hop)
@@ -166,6 +222,7 @@ static void authorize(struct loop_msg *hop)
 	if (conn->next)
 		conn->next->link = &conn->next;
 	target->sessions = conn;
+	forget_lost(target, conn, ISCSI_TGT_CONNECTIONS);
 	conn->fence.match = same_initiator;
 	conn->fence.done = fence_done;
 	conn->fence.home = target->base.loop;

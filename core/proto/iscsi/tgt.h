@@ -35,6 +35,17 @@ struct iscsi_tgt_node { /* one target: an iSCSI name */
 	uint32_t disks; /* bits: indexes of the frame's disks */
 };
 
+/* A session whose connection was lost: the target knows it until DefaultTime2Retain has passed or
+ * its initiator port logs in again (RFC 7143, 6.3.5 and 13.16). Its commands have ended. */
+struct iscsi_tgt_lost {
+	struct iscsi_tgt_lost *next;
+	const struct iscsi_tgt_node *node;
+	uint64_t until;
+	uint16_t portal_group, tsih;
+	uint8_t isid[6];
+	char initiator[];
+};
+
 struct iscsi_target {
 	struct target base; /* first */
 	struct iscsi_auth auth;
@@ -42,6 +53,7 @@ struct iscsi_target {
 	unsigned nodes;
 	/* on the target's loop */
 	struct iscsi_tgt_conn *sessions; /* the newest first */
+	struct iscsi_tgt_lost *lost;     /* the newest first, up to ISCSI_TGT_CONNECTIONS */
 	uint16_t last_tsih;
 };
 
@@ -91,6 +103,7 @@ struct iscsi_tgt_conn {                    /* first member of the carrier's conn
 	bool immediate_data, full_feature; /* ImmediateData=Yes; in full feature phase */
 	bool unsolicited;                  /* InitialR2T=No */
 	uint32_t max_send, first_burst;    /* bytes; max_send: longest data segment to send */
+	uint32_t time2retain;              /* s */
 	uint32_t exp_cmdsn, statsn;
 	unsigned depth;               /* commands that MaxCmdSN allows; set by the carrier */
 	unsigned responses_in_flight; /* commands with an unsent response */

@@ -585,6 +585,7 @@ static int enter_full_feature(struct iscsi_tgt_conn *conn, struct diag *diag)
 
 	conn->immediate_data = keys->value[ISCSI_IMMEDIATE_DATA];
 	conn->unsolicited = !keys->value[ISCSI_INITIAL_R2T];
+	conn->time2retain = keys->value[ISCSI_TIME2RETAIN];
 	/* RFC 7143, 13.14: irrelevant without both */
 	conn->first_burst = conn->immediate_data || conn->unsolicited
 				    ? keys->value[ISCSI_FIRST_BURST]
