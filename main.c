@@ -317,8 +317,8 @@ static void fill_standard_descriptors(void)
 			(void)!open("/dev/null", O_RDONLY);
 }
 
-/* Find the applet and the index of its name: argv[0] of a link, else the first argument, or the
- * next one if that selects an applet of *of (else NULL). */
+/* Find the applet and the index of its name: argv[0] of a link, else the first argument, or a
+ * later one if that selects an applet of *of (else NULL). */
 static const struct applet *find_called(int argc, char **word, int *at, const struct applet **of)
 {
 	const struct applet *applet = argc ? applet_find(base_name(word[0])) : NULL, *sub;
@@ -329,12 +329,12 @@ static const struct applet *find_called(int argc, char **word, int *at, const st
 		applet = !strcmp(word[1], applet_install.name) ? &applet_install
 			 : !strcmp(word[1], applet_cpio.name)  ? &applet_cpio
 							       : applet_find(word[1]);
-	sub = applet && *at + 1 < argc ? applet_sub(applet, word[*at + 1]) : NULL;
-	if (!sub)
-		return applet;
-	++*at;
-	*of = applet;
-	return sub;
+	while (applet && *at + 1 < argc && (sub = applet_sub(applet, word[*at + 1]))) {
+		++*at;
+		*of = applet;
+		applet = sub;
+	}
+	return applet;
 }
 
 /* Copy the arguments into one block, then remove the secrets from the originals, which other users
@@ -403,7 +403,8 @@ int applet_main(int argc, char **word)
 	snprintf(name, sizeof(name), "%s%s%s", of ? of->name : "", of ? " " : "",
 		base_name(word[at]));
 	status = run_applet(applet, name, argc - at, word + at, !at);
-	return status && (of ? at == 1 : !at && applet->subs) ? EXIT_FAILED : status;
+	return status && (of || applet->subs) && applet_find(base_name(word[0])) ? EXIT_FAILED
+										 : status;
 }
 
 /* Everyone can read the command line of a new program. */

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct applet applet_nvme_disconnect_all, applet_nvme_list, applet_nvme_list_subsys,
-	applet_nvmf_connect, applet_nvmf_connect_all, applet_nvmf_disconnect, applet_nvmf_discover;
+extern const struct applet applet_nvme_check_dhchap, applet_nvme_check_tls,
+	applet_nvme_disconnect_all, applet_nvme_gen_dhchap, applet_nvme_gen_tls, applet_nvme_keys,
+	applet_nvme_list, applet_nvme_list_subsys, applet_nvmf_connect, applet_nvmf_connect_all,
+	applet_nvmf_disconnect, applet_nvmf_discover;
 
 static const struct opt list_rows[] = { NVME_OUTPUT_ROWS, { 0 } };
 
@@ -92,6 +94,11 @@ static const struct applet_sub subs[] = {
 	{ "list-subsys", &applet_nvme_list_subsys },
 	{ "gen-hostnqn", &gen_hostnqn_applet },
 	{ "show-hostnqn", &show_hostnqn_applet },
+	{ "gen-dhchap-key", &applet_nvme_gen_dhchap },
+	{ "check-dhchap-key", &applet_nvme_check_dhchap },
+	{ "gen-tls-key", &applet_nvme_gen_tls },
+	{ "check-tls-key", &applet_nvme_check_tls },
+	{ "keys", &applet_nvme_keys },
 	{ "version", &version_applet },
 	{ 0 },
 };

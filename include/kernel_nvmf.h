@@ -64,6 +64,15 @@ struct nvmf_psk {
 /* Parse "NVMeTLSkey-1:…". name: for messages, which never quote the key. */
 int kernel_nvmf_psk_read(struct nvmf_psk *, const char *name, const char *text, struct diag *);
 
+/* Check a DH-HMAC-CHAP key "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7). Return its length, or -EINVAL.
+ * hash: of its transformation: 0: none, 1: SHA-256, 2: SHA-384, 3: SHA-512. */
+int kernel_nvmf_secret_check(const char *name, const char *secret, unsigned *hash, struct diag *);
+/* Print a new random key as "NVMeTLSkey-1:…" (tls: hash 1 or 2, len 32 or 48) or "DHHC-1:…" (hash 0
+ * to 3, len 32, 48 or 64), to share as it is: it is not transformed. Errors: -EAGAIN. */
+#define NVMF_KEY_TEXT 112
+int kernel_nvmf_key_new(
+	char text[NVMF_KEY_TEXT], bool tls, unsigned hash, unsigned len, struct diag *);
+
 /* The TLS PSK of one host and subsystem, and the PSK identity by which both ends find it. */
 #define NVMF_PSK_DIGEST 65
 struct nvmf_tls_key {

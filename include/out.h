@@ -52,6 +52,8 @@ void out_object(struct out *, const char *key);
 void out_end(struct out *); /* end the innermost list or object */
 /* Text only: one line. */
 void out_line(struct out *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Text only: one line, with a new secret that the user has asked for. */
+void out_secret(struct out *, const char *text);
 
 /* Messages, to stderr or the log, from any thread. They never wait for a reader: if there is no
  * room (a full pipe, a stopped terminal, a dead syslog) they are dropped and counted, and the count

@@ -328,12 +328,13 @@ void opt_complete(int count, char **word, FILE *to)
 		offer(word[0], "help", "show the help of an applet, or on URIs", to);
 		return;
 	}
-	const struct applet *applet = applet_find(word[0]),
-			    *sub = applet && count > 2 ? applet_sub(applet, word[1]) : NULL;
+	const struct applet *applet = applet_find(word[0]), *sub;
 
-	if (sub)
-		complete_words(sub, count - 1, word + 1, to);
-	else if (applet && applet->subs && count == 2)
+	for (; applet && count > 2 && (sub = applet_sub(applet, word[1])); applet = sub) {
+		count--;
+		word++;
+	}
+	if (applet && applet->subs && count == 2)
 		offer_subs(applet, word[1], to);
 	else if (applet)
 		complete_words(applet, count, word, to);

@@ -325,6 +325,15 @@ void out_line(struct out *out, const char *fmt, ...)
 	free(text);
 }
 
+void out_secret(struct out *out, const char *text)
+{
+	if (out->json)
+		return;
+	fputs(text, out->to);
+	fputc('\n', out->to);
+	note_failure(out);
+}
+
 void out_error(struct out *out, const char *key, const struct diag *diag)
 {
 	const struct {

@@ -22,7 +22,7 @@ says() {
 		grep -Eq -e "$word" out err || die "$*: '$word' is not in: $(cat out err)"
 	done
 }
-commands='discover connect connect-all disconnect disconnect-all list list-subsys gen-hostnqn show-hostnqn version'
+commands='discover connect connect-all disconnect disconnect-all list list-subsys gen-hostnqn show-hostnqn gen-dhchap-key check-dhchap-key gen-tls-key check-tls-key keys version'
 says 0 "$commands" "$nvme"
 says 0 "$commands" "$nvme" help
 says 0 "$commands" "$RDMASTOR" nvme smart-log --help

@@ -14,6 +14,3 @@ void kernel_nvme_log_filter(
 /* Write a text to a file in sysfs; 0 or -errno. */
 int kernel_nvme_write(int root, const char *text, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Check the form, length and checksum of a DH-HMAC-CHAP key "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7).
- * Messages never quote it. */
-int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *);

@@ -107,6 +107,7 @@ static int check_word(const char *name, const char *text, struct diag *diag)
 int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value, struct diag *diag)
 {
 	struct addr addr;
+	unsigned hash;
 	int err;
 
 	switch ((enum kind)rows[key].kind) {
@@ -116,7 +117,8 @@ int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value
 	case NUMBER:
 		return check_number(&rows[key], name, value, diag);
 	case SECRET:
-		return kernel_nvmf_secret_check(name, value, diag);
+		err = kernel_nvmf_secret_check(name, value, &hash, diag);
+		return err < 0 ? err : 0;
 	case FLAG:
 		break;
 	}

@@ -8,13 +8,14 @@
 #include <mbedtls/md.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define KEY_MAX 64
 /* each part of HkdfLabel has a length of one byte (RFC 8446, 7.1) */
 #define LABEL_MAX 255
 
-/* Check the CRC-32 (IEEE 802.3), little-endian behind the key. */
-static bool crc_right(const uint8_t *key, unsigned len)
+/* The CRC-32 (IEEE 802.3), little-endian as it follows the key. */
+static void checksum(const uint8_t *key, unsigned len, uint8_t sum[4])
 {
 	uint32_t crc = ~0u;
 
@@ -23,11 +24,8 @@ static bool crc_right(const uint8_t *key, unsigned len)
 		for (unsigned bit = 0; bit < 8; bit++)
 			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
 	}
-	crc = ~crc;
 	for (unsigned i = 0; i < 4; i++)
-		if (key[len + i] != (uint8_t)(crc >> 8 * i))
-			return false;
-	return true;
+		sum[i] = (uint8_t)(~crc >> 8 * i);
 }
 
 struct form {
@@ -35,6 +33,8 @@ struct form {
 	char hashes;      /* the highest number */
 	const char *text; /* name for messages */
 };
+static const struct form dhchap = { "DHHC-1:0", '3', "DHHC-1:0n:...:" },
+			 tls_psk = { "NVMeTLSkey-1:0", '2', "NVMeTLSkey-1:0n:...:" };
 
 /* Decode "MARK" hash ":" base64 of key and checksum ":". Returns the key's length or -errno. */
 static int key_get(const struct form *form, const char *name, const char *text,
@@ -44,6 +44,7 @@ static int key_get(const struct form *form, const char *name, const char *text,
 	size_t mark = strlen(form->mark), data_len;
 	const char *data = text + mark + 2,
 		   *end = strlen(text) > mark + 2 ? strchr(data, ':') : NULL;
+	uint8_t sum[4];
 	int len;
 
 	if (strncmp(text, form->mark, mark) || text[mark] < '0' || text[mark] > form->hashes ||
@@ -58,29 +59,45 @@ static int key_get(const struct form *form, const char *name, const char *text,
 		(*hash && lengths[*hash] != len))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s: wrong key length for '%s%u'", name,
 			form->mark, *hash);
-	if (!crc_right(key, (unsigned)len))
+	checksum(key, (unsigned)len, sum);
+	if (memcmp(key + len, sum, sizeof(sum)) != 0)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"%s: wrong checksum: the key was changed or is incomplete", name);
 	return len;
 }
 
-int kernel_nvmf_secret_check(const char *name, const char *secret, struct diag *diag)
+int kernel_nvmf_secret_check(
+	const char *name, const char *secret, unsigned *hash, struct diag *diag)
 {
-	static const struct form form = { "DHHC-1:0", '3', "DHHC-1:0n:...:" };
 	uint8_t key[KEY_MAX + 4];
-	unsigned hash;
-	int len = key_get(&form, name, secret, key, &hash, diag);
+	int len = key_get(&dhchap, name, secret, key, hash, diag);
 
 	explicit_bzero(key, sizeof(key));
-	return len < 0 ? len : 0;
+	return len;
+}
+
+int kernel_nvmf_key_new(
+	char text[NVMF_KEY_TEXT], bool tls, unsigned hash, unsigned len, struct diag *diag)
+{
+	const struct form *form = tls ? &tls_psk : &dhchap;
+	uint8_t key[KEY_MAX + 4];
+	size_t begun, n;
+
+	if (getrandom(key, len, 0) != (ssize_t)len)
+		return diag_sys(diag, EAGAIN, "read random numbers");
+	checksum(key, len, key + len);
+	begun = (size_t)snprintf(text, NVMF_KEY_TEXT, "%s%u:", form->mark, hash);
+	mbedtls_base64_encode((uint8_t *)text + begun, NVMF_KEY_TEXT - begun - 1, &n, key, len + 4);
+	strcpy(text + begun + n, ":");
+	explicit_bzero(key, sizeof(key));
+	return 0;
 }
 
 int kernel_nvmf_psk_read(
 	struct nvmf_psk *psk, const char *name, const char *text, struct diag *diag)
 {
-	static const struct form form = { "NVMeTLSkey-1:0", '2', "NVMeTLSkey-1:0n:...:" };
 	uint8_t key[KEY_MAX + 4];
-	int len = key_get(&form, name, text, key, &psk->hash, diag);
+	int len = key_get(&tls_psk, name, text, key, &psk->hash, diag);
 
 	psk->len = len < 0 ? 0 : (unsigned)len;
 	memcpy(psk->key, key, psk->len);
