@@ -158,10 +158,17 @@ enum bdev_path_state {
 };
 struct bdev_path {
 	const char *uri;
-	uint8_t state;     /* enum bdev_path_state */
-	uint8_t reason;    /* enum diag_code, if not UP */
-	uint64_t lost_ns;  /* loop_clock() of the loss; 0: unknown */
-	uint64_t fails_ns; /* loop_clock() when I/O will start to fail; 0: it fails, or no limit */
+	uint8_t state;      /* enum bdev_path_state */
+	uint8_t reason;     /* enum diag_code, if not UP */
+	uint64_t lost_ns;   /* loop_clock() of the loss; 0: unknown */
+	uint64_t fails_ns;  /* loop_clock() when I/O will start to fail; 0: it fails, or no limit */
+	const char *policy; /* of a disk with several paths; NULL: of others, and of a path */
+	/* of a path only */
+	uint64_t retry_ns;  /* loop_clock() of the next attempt to connect; 0: none is scheduled */
+	const char *access; /* as bdev->access_word, with the group; NULL: not reported */
+	uint32_t group;     /* ANA group, target port group */
+	bool preferred;     /* by the URI */
+	uint64_t requests;  /* sent over it, with those sent again */
 };
 
 /* What a target accepts on a path, best first. */
@@ -248,10 +255,11 @@ struct bdev {
 	struct bdev_id id;
 	struct bdev_session session; /* of a connection, from UP on */
 	/* Of a path, from UP on; changed() follows a change. access_word: the state as the
-	 * protocol names it; NULL: not reported. */
+	 * protocol names it; NULL: not reported, and neither is the group. */
 	uint8_t access; /* enum bdev_access */
 	const char *access_word;
-	uint32_t changing_ms; /* constant from UP on */
+	uint32_t access_group; /* number of the ANA group or target port group */
+	uint32_t changing_ms;  /* constant from UP on */
 	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */
 	struct diag why;

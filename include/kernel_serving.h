@@ -33,7 +33,8 @@ void kernel_report_owner(struct kernel_report *); /* Record the user; call befor
 int kernel_report_start(struct kernel_report *, struct loop *, struct diag *);
 void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 
-/* The reading side. "", 0 and UINT64_MAX: not reported. */
+#define SERVING_UNKNOWN UINT64_MAX
+/* The reading side. "", 0 and SERVING_UNKNOWN: not reported. */
 
 /* How a disk, or one path to it, can be reached. */
 struct serving_state {
@@ -44,14 +45,29 @@ struct serving_state {
 #define SERVING_STATE_TEXT 64
 /* Print the state as "lost 12 s, I/O fails in 48 s". */
 const char *kernel_serving_state_text(const struct serving_state *, char text[SERVING_STATE_TEXT]);
-/* Print a line for a path, unless it is the only one of its disk and up. */
-void kernel_serving_path_line(
-	struct out *, unsigned number, bool only, const char *uri, const struct serving_state *);
 /* Print the JSON members state, lost_seconds, fails_in_seconds and reason. */
 void kernel_serving_put_state(struct out *, const struct serving_state *);
 
+struct serving_path {
+	char uri[URI_MAX];
+	struct serving_state state;
+	double retry_in_seconds; /* until the next attempt to connect; -1: none is scheduled */
+	char access[20];         /* state of its ANA or target port group */
+	uint64_t group;          /* its number */
+	bool preferred;          /* by the URI */
+	uint64_t requests;       /* sent over it since the disk was opened */
+};
+/* Print a line for each of `count` paths of a disk that have a state; not for one that is the only
+ * one and up. Of several, the lines have the shares of the requests, as far as they are known.
+ * before: an earlier sample of the same paths, or NULL: the shares since then. */
+void kernel_serving_path_lines(struct out *, const struct serving_path *, unsigned count,
+	const struct serving_path *before);
+/* Print the JSON members of a path. */
+void kernel_serving_put_path(struct out *, const struct serving_path *);
+
 struct serving_disk {
 	char uri[URI_MAX], subnqn[256], target[256], name[520], device[80];
+	char policy[12]; /* which of several paths carries a request: failover, … */
 	struct serving_state state;
 	struct serving_path *path;
 	unsigned paths;

@@ -411,10 +411,22 @@ static void paths_facts(struct bdev *bdev, struct out *out)
 		current->ops->facts(current, out);
 }
 
+static uint64_t path_requests(const struct path *path)
+{
+	const unsigned index = (unsigned)(path - path->paths->path);
+	uint64_t sum = path->requests;
+
+	for (const struct paths_lane *pl = path->paths->lanes; pl; pl = pl->next)
+		sum += __atomic_load_n(&pl->leg[index].requests, __ATOMIC_RELAXED);
+	return sum;
+}
+
 /* Whether the disk can be reached by any path decides what happens to its I/O. */
 static void look_at_disk(const struct paths *paths, struct bdev_path *to)
 {
 	*to = (struct bdev_path){ .uri = paths->bdev.uri };
+	if (paths->count > 1)
+		to->policy = paths_policy_word(paths->policy);
 	if (!paths->out_ns)
 		return;
 	to->state = BDEV_PATH_LOST;
@@ -437,6 +449,14 @@ static bool paths_look(struct bdev *bdev, unsigned i, struct bdev_path *to)
 	if (!path)
 		return true;
 	to->uri = path->uri.spelling;
+	to->policy = NULL;
+	to->preferred = paths->preferred && i == 1;
+	to->requests = path_requests(path);
+	to->retry_ns = path->retry.on ? path->retry.at_ns : 0;
+	if (path->state == PATH_UP) {
+		to->access = path->access_word;
+		to->group = path->leaf->access_group;
+	}
 	if (path->state == PATH_UP && paths_serves(path->access))
 		return true;
 	if (to->state == BDEV_PATH_UP)
@@ -490,9 +510,11 @@ void paths_left(struct loop_msg *msg)
 	while (*at != pl)
 		at = &(*at)->next;
 	*at = pl->next;
-	for (unsigned i = 0; i < pl->paths->count; i++)
+	for (unsigned i = 0; i < pl->paths->count; i++) {
+		pl->paths->path[i].requests += pl->leg[i].requests;
 		if (pl->leg[i].on)
 			leg_off(&pl->leg[i]);
+	}
 	loop_post(pl->lane.loop, &pl->left_msg);
 }
 

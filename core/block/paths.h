@@ -35,6 +35,7 @@ struct path {
 	uint8_t access;          /* enum bdev_access, last known; while UP */
 	const char *access_word; /* the same as the protocol names it; NULL: not reported */
 	uint64_t refused_ns;     /* last report that it refuses requests; 0: none */
+	uint64_t requests;       /* of the lanes that have left */
 	struct diag why;         /* the last failure or loss */
 	struct loop_timer retry;
 	struct loop_work reap;
@@ -55,6 +56,7 @@ struct paths {
 	uint32_t quiesce_ms;   /* minimum; quiesce= of the URI */
 	uint32_t leaf_io_size; /* room behind struct paths_io */
 	uint8_t policy;        /* enum paths_policy */
+	bool preferred;        /* the URI names the first path as the preferred one */
 	bool grace_expired, stopping;
 	bool failing;   /* during an outage: the wait for a usable path is over */
 	unsigned tries; /* attempts since no path was usable */
@@ -98,6 +100,7 @@ struct leg {
 	struct loop_timer reopen; /* retry opening, which the target refused temporarily */
 	unsigned mapped;          /* number of pools of pl->pool that are mapped, from the first */
 	struct lane *lane;
+	uint64_t requests; /* sent; atomic, written by the lane alone */
 	/* owned by the control part */
 	bool on;
 	/* handed over: leaf by `open`, why by `dead`, held by `dropped` */
@@ -215,6 +218,7 @@ uint64_t paths_time_left(const struct paths *);
 void paths_searched(struct paths *);
 /* paths_uri.c: parse the URIs of all paths, the preferred one first, and the keys of all */
 int paths_uris(struct paths *, struct uri *, struct diag *);
+const char *paths_policy_word(enum paths_policy);
 /* Add a path that differs from another one by its address. There must be room. */
 void paths_add(struct paths *, const struct path *like, const struct addr *);
 /* paths_same.c: whether two leaves are one disk, and whether a leaf meets the limits announced at

@@ -657,6 +657,7 @@ static void io_send(struct paths_lane *pl, struct io *io)
 	io->done = leg_done;
 	io->lower = pio->lower;
 	pl->current->inflight++;
+	__atomic_store_n(&pl->current->requests, pl->current->requests + 1, __ATOMIC_RELAXED);
 	bdev_submit(pl->current->lane, io);
 }
 

@@ -71,17 +71,23 @@ static int loss_of(struct uri *uri, uint32_t *loss_ms, struct diag *diag)
 	return diag_ctx(diag, "%s", uri->spelling);
 }
 
+static const char *const policies[] = { [PATHS_FAILOVER] = "failover",
+	[PATHS_ROUND_ROBIN] = "round-robin",
+	[PATHS_QUEUE_DEPTH] = "queue-depth" };
+
+const char *paths_policy_word(enum paths_policy policy)
+{
+	return policies[policy];
+}
+
 static int read_policy(struct uri *uri, struct paths_keys *keys, struct diag *diag)
 {
-	static const char *const words[] = { [PATHS_FAILOVER] = "failover",
-		[PATHS_ROUND_ROBIN] = "round-robin",
-		[PATHS_QUEUE_DEPTH] = "queue-depth" };
 	const char *value = uri_value(uri, "policy");
 
 	if (!value)
 		return 0;
-	for (uint8_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (!strcmp(value, words[i])) {
+	for (uint8_t i = 0; i < sizeof(policies) / sizeof(*policies); i++)
+		if (!strcmp(value, policies[i])) {
 			keys->policy = i;
 			return 0;
 		}
@@ -156,6 +162,7 @@ int paths_uris(struct paths *paths, struct uri *uri, struct diag *diag)
 	paths->loss_ms = keys.loss_ms;
 	paths->quiesce_ms = keys.quiesce_ms;
 	paths->policy = keys.policy;
+	paths->preferred = keys.preferred;
 	paths->find = keys.search;
 	if (err)
 		return err;

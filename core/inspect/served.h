@@ -19,16 +19,10 @@ void kernel_serving_read(struct serving_process *, const char *text, size_t len)
 bool kernel_serving_is_trusted(const struct serving_process *);
 void kernel_serving_clear(struct serving_process *);
 
-#define SERVING_UNKNOWN UINT64_MAX
 struct serving_listener {
 	char transport[8]; /* rdma, tcp, unix */
 	char traddr[ADDR_TEXT], trsvcid[8], service_id[17], path[ADDR_TEXT];
 	bool iwarp;      /* of rdma: software iWARP only */
 	unsigned group;  /* 0: not reported */
 	char access[20]; /* access_word() */
-};
-
-struct serving_path {
-	char uri[URI_MAX];
-	struct serving_state state;
 };

@@ -184,49 +184,75 @@ static struct serving_state state_of(const struct bdev_path *path)
 	return state;
 }
 
-static void put_state(struct out *out, const struct bdev_path *path)
+static struct serving_path path_of(const struct bdev_path *from)
 {
-	struct serving_state state = state_of(path);
+	const uint64_t now = loop_clock();
+	struct serving_path path = { .state = state_of(from),
+		.retry_in_seconds = -1,
+		.group = from->group,
+		.preferred = from->preferred,
+		.requests = from->requests };
 
-	kernel_serving_put_state(out, &state);
+	snprintf(path.uri, sizeof(path.uri), "%s", from->uri);
+	snprintf(path.access, sizeof(path.access), "%s", from->access ? from->access : "");
+	if (from->retry_ns)
+		path.retry_in_seconds =
+			from->retry_ns > now ? (double)(from->retry_ns - now) / 1e9 : 0;
+	return path;
+}
+
+/* Get the paths of a disk, at most as many as one can have. */
+static unsigned paths_of(struct bdev *disk, struct serving_path list[URI_PATHS + 1])
+{
+	struct bdev_path path;
+	unsigned count = 0;
+
+	while (count <= URI_PATHS && bdev_path(disk, count + 1, &path))
+		list[count++] = path_of(&path);
+	return count;
 }
 
 /* Print the states of the disks and of their paths in text. */
 static void show_states(struct out *out, const struct daemon *d)
 {
+	struct serving_path list[URI_PATHS + 1];
 	char text[SERVING_STATE_TEXT];
-	struct serving_state state;
-	struct bdev_path path;
 
 	for (unsigned i = 0; i < d->disks; i++) {
-		bool only = !bdev_path(d->disk[i], 2, &path);
+		unsigned count = paths_of(d->disk[i], list);
+		struct serving_state state;
+		struct bdev_path whole;
 
-		bdev_path(d->disk[i], 0, &path);
-		state = state_of(&path);
-		out_line(out, "%s: %s", d->disk[i]->uri, kernel_serving_state_text(&state, text));
-		for (unsigned n = 1; bdev_path(d->disk[i], n, &path); n++) {
-			state = state_of(&path);
-			kernel_serving_path_line(out, n, only, path.uri, &state);
-		}
+		bdev_path(d->disk[i], 0, &whole);
+		state = state_of(&whole);
+		out_line(out, "%s: %s%s%s", d->disk[i]->uri,
+			kernel_serving_state_text(&state, text), whole.policy ? ", policy " : "",
+			whole.policy ? whole.policy : "");
+		kernel_serving_path_lines(out, list, count, NULL);
 	}
 }
 
 void daemon_show_disk(struct out *out, const struct daemon *d, unsigned i)
 {
+	struct serving_path list[URI_PATHS + 1];
 	struct bdev *disk = d->disk[i];
-	struct bdev_path path;
+	unsigned count = paths_of(disk, list);
+	struct serving_state state;
+	struct bdev_path whole;
 
 	out_text(out, "uri", NULL, "%s", disk->uri);
 	out_u64(out, "size", NULL, disk->lim.size);
 	out_u64(out, "block_size", NULL, disk->lim.block);
 	out_bool(out, "read_only", NULL, d->opts->ro || disk->lim.ro);
-	bdev_path(disk, 0, &path);
-	put_state(out, &path);
+	bdev_path(disk, 0, &whole);
+	state = state_of(&whole);
+	kernel_serving_put_state(out, &state);
+	if (whole.policy)
+		out_text(out, "policy", NULL, "%s", whole.policy);
 	out_list(out, "paths");
-	for (unsigned n = 1; bdev_path(disk, n, &path); n++) {
+	for (unsigned n = 0; n < count; n++) {
 		out_object(out, NULL);
-		out_text(out, "uri", NULL, "%s", path.uri);
-		put_state(out, &path);
+		kernel_serving_put_path(out, &list[n]);
 		out_end(out);
 	}
 	out_end(out);

@@ -38,7 +38,7 @@ of '.disks[0] | (.lost_seconds >= 0) and (.fails_in_seconds | . > 0 and . <= 360
 same 'times and reason' "$(cat lost)" $'true\ntrue'
 ours status >text
 grep -Eq "^$(ere "$uri") .* lost [0-9]+ s, I/O fails in [0-9]+ s .* $SERVER\$" text || die "$(cat text)"
-grep -Eq "^path 1: $(ere "$uri"): lost [0-9]+ s, I/O fails in [0-9]+ s \([a-z-]+\)\$" text || die "$(cat text)"
+grep -Eq "^path 1: $(ere "$uri"): lost [0-9]+ s, I/O fails in [0-9]+ s(, next attempt in [0-9.]+ s)? \([a-z-]+\)\$" text || die "$(cat text)"
 kill -USR1 "$SERVER"
 wait_until grep -q '^sessions: 0$' err
 grep -Eq "^$(ere "$uri"): lost [0-9]+ s, I/O fails in [0-9]+ s\$" err || die 'no state of the disk'

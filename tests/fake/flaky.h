@@ -60,6 +60,7 @@ struct flaky_path {
 	unsigned io_refuse_dice; /* refuse one in so many; some are executed all the same */
 	atomic_uint io_refused;
 	uint8_t access; /* enum bdev_access; before the leaf opens */
+	uint32_t group;
 	uint32_t changing_ms;
 	atomic_int lane_refuse; /* lanes to turn away for now */
 	atomic_uint lanes_refused;

@@ -110,6 +110,11 @@ static bool read_paths(struct serving_disk *disk, const cJSON *from)
 
 		text_of(item, "uri", path->uri, sizeof(path->uri));
 		read_state(&path->state, item);
+		path->retry_in_seconds = seconds_of(item, "retry_in_seconds");
+		text_of(item, "access", path->access, sizeof(path->access));
+		path->group = number_of(item, "group", SERVING_UNKNOWN);
+		path->preferred = is_true(item, "preferred");
+		path->requests = number_of(item, "requests", SERVING_UNKNOWN);
 	}
 	return true;
 }
@@ -121,6 +126,7 @@ static bool read_disk(struct serving_disk *disk, const cJSON *from)
 	text_of(from, "target", disk->target, sizeof(disk->target));
 	text_of(from, "name", disk->name, sizeof(disk->name));
 	text_of(from, "device", disk->device, sizeof(disk->device));
+	text_of(from, "policy", disk->policy, sizeof(disk->policy));
 	read_holders(&disk->holders, cJSON_GetObjectItemCaseSensitive(from, "holders"));
 	disk->nsid = (unsigned)number_of(from, "nsid", 0);
 	disk->lun = number_of(from, "lun", SERVING_UNKNOWN);

@@ -4,6 +4,7 @@
 #include "out.h"
 #include "served.h"
 #include "show.h"
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,15 +180,75 @@ const char *kernel_serving_state_text(
 	return text;
 }
 
-void kernel_serving_path_line(struct out *out, unsigned number, bool only, const char *uri,
-	const struct serving_state *state)
+static void put_number(struct out *out, const char *key, uint64_t value)
 {
-	char text[SERVING_STATE_TEXT];
+	if (value != SERVING_UNKNOWN)
+		out_u64(out, key, NULL, value);
+}
 
-	if (state->word[0] && (!only || strcmp(state->word, "up")))
-		out_line(out, "path %u: %s: %s%s%s%s", number, uri,
-			kernel_serving_state_text(state, text), state->reason[0] ? " (" : "",
-			state->reason, state->reason[0] ? ")" : "");
+/* Requests since an earlier sample of the path, if there is one. */
+static uint64_t requests_since(const struct serving_path *path, const struct serving_path *before)
+{
+	if (path->requests == SERVING_UNKNOWN)
+		return 0;
+	return before && before->requests <= path->requests ? path->requests - before->requests
+							    : path->requests;
+}
+
+/* ", optimized, group 1, preferred, next attempt in 3 s, 50 % of requests" */
+static void path_details(const struct serving_path *path, uint64_t requests, uint64_t all,
+	bool several, char *text, size_t len)
+{
+	size_t at = 0;
+
+	text[0] = 0;
+	if (path->access[0])
+		at += (size_t)snprintf(text + at, len - at, ", %s", path->access);
+	if (path->access[0] && path->group != SERVING_UNKNOWN)
+		at += (size_t)snprintf(text + at, len - at, ", group %" PRIu64, path->group);
+	if (path->preferred)
+		at += (size_t)snprintf(text + at, len - at, ", preferred");
+	if (path->retry_in_seconds >= 0)
+		at += (size_t)snprintf(
+			text + at, len - at, ", next attempt in %.1f s", path->retry_in_seconds);
+	if (several && all)
+		snprintf(text + at, len - at, ", %.0f%% of requests",
+			100. * (double)requests / (double)all);
+}
+
+void kernel_serving_path_lines(struct out *out, const struct serving_path *path, unsigned count,
+	const struct serving_path *before)
+{
+	char text[SERVING_STATE_TEXT], details[160];
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		all += requests_since(&path[i], before ? &before[i] : NULL);
+	for (unsigned i = 0; i < count; i++) {
+		const struct serving_state *state = &path[i].state;
+
+		if (!state->word[0] || (count == 1 && !strcmp(state->word, "up")))
+			continue;
+		path_details(&path[i], requests_since(&path[i], before ? &before[i] : NULL), all,
+			count > 1, details, sizeof(details));
+		out_line(out, "path %u: %s: %s%s%s%s%s", i + 1, path[i].uri,
+			kernel_serving_state_text(state, text), details,
+			state->reason[0] ? " (" : "", state->reason, state->reason[0] ? ")" : "");
+	}
+}
+
+void kernel_serving_put_path(struct out *out, const struct serving_path *path)
+{
+	out_nonempty(out, "uri", path->uri);
+	kernel_serving_put_state(out, &path->state);
+	if (path->retry_in_seconds >= 0)
+		out_real(out, "retry_in_seconds", NULL, path->retry_in_seconds, 1);
+	out_nonempty(out, "access", path->access);
+	if (path->access[0])
+		put_number(out, "group", path->group);
+	if (path->preferred)
+		out_bool(out, "preferred", NULL, true);
+	put_number(out, "requests", path->requests);
 }
 
 void kernel_serving_put_state(struct out *out, const struct serving_state *state)
@@ -200,13 +261,32 @@ void kernel_serving_put_state(struct out *out, const struct serving_state *state
 	out_nonempty(out, "reason", state->reason);
 }
 
-/* All protocols of the process have the same paths. */
-static void path_lines(struct out *out, const struct serving_front *front)
+/* Find the paths of a disk in the previous sample of its process. */
+static const struct serving_path *paths_before(
+	const struct serving_process *before, const struct serving_disk *disk, unsigned index)
 {
-	for (unsigned i = 0; i < front->disks; i++)
-		for (unsigned n = 0; n < front->disk[i].paths; n++)
-			kernel_serving_path_line(out, n + 1, front->disk[i].paths == 1,
-				front->disk[i].path[n].uri, &front->disk[i].path[n].state);
+	const struct serving_disk *then =
+		before && index < before->front[0].disks ? &before->front[0].disk[index] : NULL;
+
+	return then && then->paths == disk->paths && !strcmp(then->uri, disk->uri) ? then->path
+										   : NULL;
+}
+
+/* All protocols of the process have the same disks. */
+static void path_lines(struct out *out, const struct serving_process *process,
+	const struct serving_process *before)
+{
+	const struct serving_front *front = &process->front[0];
+
+	for (unsigned i = 0; i < front->disks; i++) {
+		const struct serving_disk *disk = &front->disk[i];
+
+		if (disk->policy[0])
+			out_line(out, "%s: %u paths, policy %s", disk->uri, disk->paths,
+				disk->policy);
+		kernel_serving_path_lines(
+			out, disk->path, disk->paths, paths_before(before, disk, i));
+	}
 }
 
 /* Print the groups of listeners, unless there is only the default one and hosts may use it. */
@@ -248,7 +328,7 @@ void serving_text(
 		char pid[40];
 
 		if (process->fronts)
-			path_lines(out, &process->front[0]);
+			path_lines(out, process, find_sample(before, process));
 		for (unsigned f = 0; f < process->fronts; f++)
 			group_lines(out, &process->front[f]);
 		if (process->why.err)
@@ -259,12 +339,6 @@ void serving_text(
 	}
 	if (list->left_out)
 		out_line(out, "%u more processes of other users are not listed", list->left_out);
-}
-
-static void put_number(struct out *out, const char *key, uint64_t value)
-{
-	if (value != SERVING_UNKNOWN)
-		out_u64(out, key, NULL, value);
 }
 
 static void put_disk(struct out *out, const struct serving_disk *disk)
@@ -284,11 +358,11 @@ static void put_disk(struct out *out, const struct serving_disk *disk)
 	out_nonempty(out, "device", disk->device);
 	kernel_holders_put(out, &disk->holders);
 	kernel_serving_put_state(out, &disk->state);
+	out_nonempty(out, "policy", disk->policy);
 	out_list(out, "paths");
 	for (unsigned i = 0; i < disk->paths; i++) {
 		out_object(out, NULL);
-		out_nonempty(out, "uri", disk->path[i].uri);
-		kernel_serving_put_state(out, &disk->path[i].state);
+		kernel_serving_put_path(out, &disk->path[i]);
 		out_end(out);
 	}
 	out_end(out);

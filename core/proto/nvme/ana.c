@@ -59,6 +59,7 @@ int nvme_ana_handle_log(struct nvme_dev *dev, bool *changed, struct diag *why)
 	if (err)
 		return err;
 	*changed = bdev->access_word != states[state].word;
+	bdev->access_group = dev->ns.anagrpid;
 	bdev->access = states[state].access;
 	bdev->access_word = states[state].word;
 	if (bdev->access > BDEV_ACCESS_NON_OPTIMIZED)

@@ -70,6 +70,7 @@ void scsi_ini_read_groups(struct scsi_ini *ini, const uint8_t *page, uint32_t le
 			continue;
 		ini->access = states[page[at] & 0xf].access;
 		ini->access_word = states[page[at] & 0xf].word;
+		ini->access_group = (uint16_t)wire_be(page + at + 2, 2);
 		return;
 	}
 }

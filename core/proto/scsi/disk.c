@@ -40,6 +40,7 @@ static void set_access(struct scsi_disk *disk)
 {
 	disk->bdev.access = disk->scsi.access;
 	disk->bdev.access_word = disk->scsi.access_word;
+	disk->bdev.access_group = disk->scsi.access_group;
 }
 
 static void poll_disk(struct scsi_disk *disk)

@@ -67,6 +67,7 @@ struct scsi_ini {
 	/* of the path; transition_ms: the longest time of a transition, constant after done() */
 	uint8_t access; /* enum bdev_access */
 	const char *access_word;
+	uint16_t access_group;
 	uint32_t transition_ms;
 	uint32_t most, unmap, unmaps, same; /* blocks per transfer, UNMAP, its ranges, WRITE SAME */
 	/* private */

@@ -212,3 +212,78 @@ Test(paths_policy, bad_values_are_named)
 	rig_assert_usage(
 		"flaky://a/?path=b&policy=round-robin&preferred=b", "preferred= round-robin");
 }
+
+static void path_has(struct rig *rig, unsigned i, enum bdev_path_state state, uint64_t requests)
+{
+	struct bdev_path path;
+
+	cr_assert(bdev_path(rig->bdev, i, &path));
+	cr_assert_eq(path.state, state, "path %u", i);
+	cr_assert_eq(path.requests, requests, "path %u: %llu requests, not %llu", i,
+		(unsigned long long)path.requests, (unsigned long long)requests);
+}
+
+/* Of all lanes, with those that have left, and over the loss of a path. */
+Test(paths_policy, requests_are_counted_by_path)
+{
+	struct lane *other;
+	struct rig rig;
+
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/?path=b&policy=round-robin");
+	reads(&rig, 10);
+	path_has(&rig, 1, BDEV_PATH_UP, 5);
+	path_has(&rig, 2, BDEV_PATH_UP, 5);
+	cr_assert_eq(lane_open(&other, rig.bdev, rig.loop, NULL), 0);
+	path_has(&rig, 1, BDEV_PATH_UP, 5);
+	atomic_store(&rig.way[0].refuse, 1000000);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 20);
+	reads(&rig, 3);
+	path_has(&rig, 1, BDEV_PATH_LOST, 5);
+	path_has(&rig, 2, BDEV_PATH_UP, 8);
+	lane_close(rig.lane);
+	path_has(&rig, 1, BDEV_PATH_LOST, 5);
+	path_has(&rig, 2, BDEV_PATH_UP, 8);
+	rig.lane = other;
+	cr_assert_eq(lane_map(rig.lane, rig.pool, NULL), 0);
+	reads(&rig, 1);
+	path_has(&rig, 2, BDEV_PATH_UP, 9);
+	rig_fini(&rig);
+}
+
+Test(paths_policy, what_is_known_of_a_disk_and_its_paths)
+{
+	struct bdev_path path;
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.way[1].group = 7;
+	rig.way[1].access = BDEV_ACCESS_NON_OPTIMIZED;
+	rig_open(&rig, "flaky://a/?path=b&preferred=b");
+	cr_assert(bdev_path(rig.bdev, 0, &path));
+	cr_assert_str_eq(path.policy, "failover");
+	cr_assert(bdev_path(rig.bdev, 1, &path));
+	cr_assert_str_eq(path.uri, "flaky://b/");
+	cr_assert(path.preferred);
+	cr_assert_str_eq(path.access, "non-optimized");
+	cr_assert_eq(path.group, 7);
+	cr_assert_eq(path.retry_ns, 0);
+	cr_assert_null(path.policy);
+	atomic_store(&rig.way[0].refuse, 1000000);
+	cr_assert(flaky_kill(&rig.way[0]));
+	rig_turn_for(&rig, 5000);
+	cr_assert(bdev_path(rig.bdev, 2, &path));
+	cr_assert_not(path.preferred);
+	cr_assert_null(path.access, "of a path that is lost");
+	cr_assert_gt(path.retry_ns, loop_clock() - 1000 * MSEC);
+	cr_assert_leq(path.retry_ns, loop_clock() + 1000 * MSEC);
+	rig_fini(&rig);
+	rig_init(&rig);
+	rig_open(&rig, "flaky://a/");
+	cr_assert(bdev_path(rig.bdev, 0, &path));
+	cr_assert_null(path.policy, "of the only path");
+	cr_assert(bdev_path(rig.bdev, 1, &path));
+	cr_assert_not(path.preferred);
+	rig_fini(&rig);
+}

@@ -148,6 +148,69 @@ Test(serving, states_and_recent_rates_as_text)
 	kernel_serving_clear(&p);
 }
 
+#define SHARED(a, b)                                                                               \
+	HEAD "[{\"protocol\":\"nvme\",\"disks\":[{\"uri\":\"nvme+tcp://a/n\",\"policy\":"          \
+	     "\"round-robin\",\"paths\":[{\"uri\":\"nvme+tcp://a/n\",\"state\":\"up\","            \
+	     "\"access\":\"optimized\",\"group\":0,\"preferred\":true,\"requests\":" a "},"        \
+	     "{\"uri\":\"nvme+tcp://b/n\",\"state\":\"lost\",\"retry_in_seconds\":0.5,"            \
+	     "\"group\":3,\"requests\":" b "}]}]}]}"
+
+static char *text_of(struct serving_process *now, struct serving_process *before, bool json)
+{
+	struct kernel_serving list = { now, 1 }, last = { before, 1 };
+	struct out out;
+	char *text;
+	size_t len;
+
+	out_init(&out, "status", json);
+	out.to = open_memstream(&text, &len);
+	if (json)
+		serving_json(&out, &list);
+	else
+		serving_text(&out, &list, before ? &last : NULL);
+	cr_assert_eq(out_fini(&out, NULL), 0);
+	fclose(out.to);
+	return text;
+}
+
+/* Group, preference, next attempt and share of each path; unknown ones are left out. */
+Test(serving, what_is_known_of_the_paths)
+{
+	struct serving_process p = parse(SHARED("30", "10")), q = parse(SHARED("60", "100")),
+			       odd = parse(SHARED("-1", "\"9\""));
+	char *text = text_of(&p, NULL, false);
+
+	cr_assert_eq(lines_saying(text, "nvme+tcp://a/n:_2_paths,_policy_round-robin"), 1);
+	cr_assert_eq(lines_saying(text, "path_1:_nvme+tcp://a/n:_up,_optimized,_group_0,_preferred,"
+					"_75%_of_requests"),
+		1, "%s", text);
+	cr_assert_eq(lines_saying(text, "path_2:_nvme+tcp://b/n:_lost,_next_attempt_in_0.5_s,"
+					"_25%_of_requests"),
+		1, "%s", text);
+	free(text);
+	text = text_of(&q, &p, false);
+	cr_assert_eq(
+		lines_saying(text, "path_1:_nvme+tcp://a/n:_up 25%_of_requests"), 1, "%s", text);
+	cr_assert_eq(lines_saying(text, "path_2 75%_of_requests"), 1, "%s", text);
+	free(text);
+	text = text_of(&odd, &p, false);
+	cr_assert_eq(lines_saying(text, "of_requests"), 0, "%s", text);
+	cr_assert_eq(lines_saying(text, "path_1 preferred"), 1, "%s", text);
+	free(text);
+	text = text_of(&p, NULL, true);
+	cr_assert_not_null(strstr(text, "\"policy\":\"round-robin\",\"paths\":[{\"uri\":"
+					"\"nvme+tcp://a/n\",\"state\":\"up\",\"access\":"
+					"\"optimized\",\"group\":0,\"preferred\":true,"
+					"\"requests\":30},{\"uri\":\"nvme+tcp://b/n\",\"state\":"
+					"\"lost\",\"retry_in_seconds\":0.5,\"requests\":10}]"),
+		"%s", text);
+
+	free(text);
+	kernel_serving_clear(&p);
+	kernel_serving_clear(&q);
+	kernel_serving_clear(&odd);
+}
+
 /* The only path is the disk: its row says that it is up. */
 Test(serving, the_only_path_has_a_line_if_it_is_not_up)
 {
