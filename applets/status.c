@@ -69,31 +69,46 @@ static void show(struct call *call, int root, struct loop *loop, struct kernel_l
 	kernel_list_find_servers(list, query_driver, &driver);
 	if (driver.dev >= 0)
 		close(driver.dev);
+	kernel_list_ask_multipathd(root, list);
 	kernel_status_show(call->out, list, what);
 }
 
-/* One sample; before: the last one, or NULL. */
-static int sample(struct call *call, int root, struct loop *loop, struct kernel_serving *serving,
-	const struct kernel_serving *before)
+struct samples {
+	struct kernel_serving serving;
+	struct kernel_list *list;
+};
+
+static void free_samples(struct samples *samples)
+{
+	kernel_serving_free(&samples->serving);
+	kernel_list_free(samples->list);
+}
+
+/* Take and print samples; before: the last ones, or NULL. The caller frees them, also after a
+ * failure. */
+static int sample(struct call *call, int root, struct loop *loop, struct samples *now,
+	const struct samples *before)
 {
 	const struct status_options *opts = call->opts;
 	struct status_show what = { .verbose = opts->common.verbose,
 		.gids = opts->gids,
 		.all = !call->operands,
-		.serving = serving,
-		.before = before };
+		.serving = &now->serving,
+		.before = before ? &before->serving : NULL,
+		.list_before = before ? before->list : NULL };
 	struct identity identity;
-	struct kernel_list *list = NULL;
 	bool served = false;
-	int err = kernel_serving(root, loop, ANSWER_MS, serving, call->diag);
+	int err;
 
+	*now = (struct samples){ 0 };
+	err = kernel_serving(root, loop, ANSWER_MS, &now->serving, call->diag);
 	if (err)
 		return err;
-	err = kernel_list_new(root, &list, call->diag);
+	err = kernel_list_new(root, &now->list, call->diag);
 	if (!err && call->operands) {
-		served = kernel_serving_select(serving, call->operand[0]);
+		served = kernel_serving_select(&now->serving, call->operand[0]);
 		err = kernel_list_select(
-			root, list, call->operand[0], opts->common.timeout_ms, call->diag);
+			root, now->list, call->operand[0], opts->common.timeout_ms, call->diag);
 	}
 	if (err && served) { /* known, though not as something attached */
 		*call->diag = (struct diag){ 0 };
@@ -104,8 +119,7 @@ static int sample(struct call *call, int root, struct loop *loop, struct kernel_
 		what.identity = &identity;
 	}
 	if (!err)
-		show(call, root, loop, list, &what);
-	kernel_list_free(list);
+		show(call, root, loop, now->list, &what);
 	return err;
 }
 
@@ -136,7 +150,7 @@ static int watch_samples(struct call *call, int root, struct loop *loop, struct 
 	const struct status_options *opts = call->opts;
 	const uint64_t step =
 		(opts->watch.has_number ? opts->watch.number : WATCH_SECONDS) * 1000 * MSEC;
-	struct kernel_serving last = { 0 }, now = { 0 };
+	struct samples last = { 0 }, now;
 	uint64_t next = loop_clock();
 	bool first = true;
 	int err = 0;
@@ -151,7 +165,7 @@ static int watch_samples(struct call *call, int root, struct loop *loop, struct 
 		}
 		if (!err)
 			err = out_flush(call->out);
-		kernel_serving_free(&last);
+		free_samples(&last);
 		last = now;
 		first = false;
 		while (next <= loop_clock())
@@ -159,7 +173,7 @@ static int watch_samples(struct call *call, int root, struct loop *loop, struct 
 		if (!err)
 			loop_wait(loop, &w->stopped, next);
 	}
-	kernel_serving_free(&last);
+	free_samples(&last);
 	return err;
 }
 
@@ -180,7 +194,7 @@ static int watch(struct call *call, int root, struct loop *loop)
 static int run(struct call *call)
 {
 	const struct status_options *opts = call->opts;
-	struct kernel_serving serving = { 0 };
+	struct samples now = { 0 };
 	struct loop *loop;
 	int root, err;
 
@@ -193,8 +207,8 @@ static int run(struct call *call)
 	err = loop_new(&loop, &call->loop, call->diag);
 	if (!err) {
 		err = opts->watch.on ? watch(call, root, loop)
-				     : sample(call, root, loop, &serving, NULL);
-		kernel_serving_free(&serving);
+				     : sample(call, root, loop, &now, NULL);
+		free_samples(&now);
 		loop_free(loop);
 	}
 	close(root);

@@ -10,6 +10,9 @@
 struct kernel_list;
 /* Build the list, which kernel_list_free() frees. -ENOMEM. */
 int kernel_list_new(int root, struct kernel_list **, struct diag *);
+/* Add what multipathd knows of the devices of dm-multipath, if there are any. Blocks, at most 2 s.
+ */
+void kernel_list_ask_multipathd(int root, struct kernel_list *);
 /* Keep only what `what` names: a device, a link to it, its bare name, a path or partition of it, a
  * device built on it (dm, md), a connection, a mount, a target (NQN, IQN, HOST:/PATH, URI) or an
  * RDMA device. timeout_ms: to resolve the host of a URI; 0: no limit. -ENOENT: nothing. After a
@@ -39,6 +42,7 @@ struct status_show {
 	const struct identity *identity; /* NULL: don't print it */
 	const struct kernel_serving *serving,
 		*before; /* now, not NULL; an earlier sample for rates, or NULL */
+	const struct kernel_list *list_before; /* an earlier sample, or NULL */
 };
 void kernel_status_show(struct out *, const struct kernel_list *, const struct status_show *);
 

@@ -8,6 +8,7 @@
 /* Loss policy: seconds, VALUE_OFF or VALUE_UNKNOWN. */
 struct list_loss {
 	int retry_s;                     /* between two reconnect attempts */
+	int retry_left_s;                /* until the next one, estimated */
 	int fail_s;                      /* until requests fail */
 	int give_up_s;                   /* until the device is removed */
 	int fail_left_s, give_up_left_s; /* remaining times of a lost connection, estimated */
@@ -81,6 +82,11 @@ struct list_disk {
 	char node[32];   /* "nvme0n1", "dm-3"; mounts "" */
 	char wwid[140];  /* "uuid.…", "naa.…" */
 	char policy[32]; /* of choosing a path */
+	bool is_map;     /* of dm-multipath */
+	bool queues;     /* the map holds I/O without limit while no path works */
+	/* no path works: seconds until multipathd lets I/O fail that the map holds */
+	bool waits;
+	unsigned fails_in_s;
 	struct holders holders;
 	char used_by[400]; /* holders as text: "mounted on /srv, swap" */
 	uint64_t size;     /* bytes */
@@ -89,11 +95,17 @@ struct list_disk {
 
 /* One path to a disk. */
 struct list_path {
-	int link, disk; /* indexes; disk -1: the connection has none */
-	char node[32];  /* "nvme0c1n1", "sdb" */
-	char hctl[48];  /* of a SCSI device: "6:0:0:1" */
-	char state[24]; /* optimized, non-optimized, inaccessible; running, transport-offline */
-	uint64_t unit;  /* namespace, logical unit */
+	int link, disk;  /* indexes; disk -1: the connection has none */
+	char node[32];   /* "nvme0c1n1", "sdb" */
+	char hctl[48];   /* of a SCSI device: "6:0:0:1" */
+	char state[24];  /* optimized, non-optimized, inaccessible; running, transport-offline */
+	char access[20]; /* ANA or ALUA state, in the words of NVMe and of alua.c */
+	bool has_group, preferred, counted, has_priority;
+	uint32_t group;    /* ANA group, target port group */
+	char map_state[9]; /* in a map of dm-multipath: active, enabled, disabled, failed */
+	int priority;      /* by multipathd */
+	uint64_t requests; /* completed since it exists */
+	uint64_t unit;     /* namespace, logical unit */
 };
 
 struct kernel_list {

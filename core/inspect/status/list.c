@@ -16,7 +16,8 @@
 struct list_link kernel_list_link_new(const char *name, const char *protocol, const char *transport)
 {
 	struct list_link link = { .loss = { VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN,
-					  VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN } };
+					  VALUE_UNKNOWN, VALUE_UNKNOWN, VALUE_UNKNOWN,
+					  VALUE_UNKNOWN } };
 
 	snprintf(link.name, sizeof(link.name), "%.31s", name);
 	snprintf(link.protocol, sizeof(link.protocol), "%.7s", protocol);
@@ -102,13 +103,13 @@ static int find_disk(struct listing *list, const char *node)
 void kernel_list_add_path(struct listing *list, struct list_path path, const char *node)
 {
 	struct multipath_map map;
+	bool mapped = node[0] && kernel_multipath_of(list->root, node, &map);
 
 	if (path.link < 0)
 		return;
-	path.disk = !node[0]
-			    ? -1
-			    : find_disk(list, kernel_multipath_of(list->root, node, &map) ? map.node
-											  : node);
+	path.disk = node[0] ? find_disk(list, mapped ? map.node : node) : -1;
+	if (mapped && path.disk >= 0)
+		kernel_list_read_map(list->root, &map, &list->to->disk[path.disk], &path);
 	add_path(list, &path);
 }
 

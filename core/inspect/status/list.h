@@ -34,6 +34,14 @@ int kernel_list_add_link(
  * ignored. */
 void kernel_list_add_path(struct listing *, struct list_path path, const char *node);
 /* Add the disks of a SCSI host or of one of its targets; without any, the connection alone. */
+/* list_paths.c: read the group, the access and the requests of a path: of NVMe from its directory
+ * below the controller, of SCSI from that of its block device. */
+void kernel_list_read_nvme_path(int root, const char *dir, struct list_path *);
+void kernel_list_read_scsi_path(int root, struct list_path *);
+struct multipath_map;
+/* Read what the device mapper knows of a path, and of the map if that is not known yet. */
+void kernel_list_read_map(
+	int root, const struct multipath_map *, struct list_disk *, struct list_path *);
 #define LIST_ALL_TARGETS UINT32_MAX
 void kernel_list_add_units(struct listing *, int link, unsigned host, unsigned target);
 void kernel_list_add_mount(struct listing *, int link, const char *dir);
@@ -64,6 +72,7 @@ void kernel_list_lost(int root, struct list_link *,
 	void (*count)(uint64_t now_us, char *log, struct list_link *));
 void kernel_list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *);
 void kernel_list_srp_lost_at(uint64_t now_us, char *log, struct list_link *);
+void kernel_list_iscsi_lost_at(uint64_t now_us, char *log, struct list_link *);
 
 bool kernel_list_same_host(const char *text, const struct addr *); /* numeric; ignores ports */
 unsigned kernel_list_number(int root, const char *dir, const char *name); /* 0: not reported */

@@ -55,8 +55,6 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 	set_address(&link, session);
 	link.queues = session->connections;
 	link.loss.fail_s = seconds(session->tmo.recovery);
-	if (!strcmp(session->state, "FREE"))
-		link.loss.fail_left_s = 0;
 	link.iscsi = (struct list_iscsi){ .is = true,
 		.sid = session->sid,
 		.cid = session->cid,
@@ -69,6 +67,10 @@ static void add_session(struct listing *list, const struct kernel_iscsi_session 
 	snprintf(link.iscsi.connection_state, sizeof(link.iscsi.connection_state), "%s",
 		session->connection_state);
 	snprintf(link.iscsi.portal, sizeof(link.iscsi.portal), "%s", session->portal);
+	if (strcmp(session->state, "LOGGED_IN"))
+		kernel_list_lost(list->root, &link, kernel_list_iscsi_lost_at);
+	if (!strcmp(session->state, "FREE"))
+		link.loss.fail_left_s = 0;
 	if (iser)
 		kernel_list_find_device(list, "ib_iser", &link);
 	at = kernel_list_add_link(list, &link);

@@ -54,6 +54,8 @@ static void count_down(uint64_t now_us, uint64_t lost_us, uint64_t wait_us, stru
 
 	if (loss->retry_s > 0 && waited > loss->retry_s)
 		waited = loss->retry_s;
+	if (loss->retry_s > 0)
+		loss->retry_left_s = loss->retry_s - (int)waited;
 	if (most >= 0)
 		loss->give_up_left_s = clip((most - loss->attempts) * loss->retry_s - waited);
 	if (loss->fail_s >= 0)
@@ -92,32 +94,69 @@ void kernel_list_nvme_lost_at(uint64_t now_us, char *log, struct list_link *link
 		link->loss.fail_left_s = 0;
 }
 
+/* When scsi_transport_srp tries again: later and later after ten failures (Linux 6.12,
+ * srp_reconnect_work()). */
+static uint64_t srp_retry_at(uint64_t failed_us, int retry_s, unsigned tried)
+{
+	unsigned factor = tried <= 11 ? 1 : tried < 110 ? tried - 10 : 100;
+
+	return failed_us + (uint64_t)factor * (uint64_t)retry_s * 1000000;
+}
+
 /* Both times count from the first transport error (Linux 6.12, __srp_start_tl_fail_timers()), which
  * ib_srp logs; later errors do not restart them. */
 void kernel_list_srp_lost_at(uint64_t now_us, char *log, struct list_link *link)
 {
 	struct list_loss *loss = &link->loss;
-	uint64_t at = 0, lost = 0;
+	uint64_t at = 0, lost = 0, retry = 0;
 	char begin[48], *text;
 	bool is_lost = false;
+	unsigned tried;
 
-	snprintf(begin, sizeof(begin), "scsi %s: ib_srp: ", link->name);
+	snprintf(begin, sizeof(begin), "scsi %s: ", link->name);
 	while ((text = next_record(&log, begin, &at))) {
-		if (!strncmp(text, "reconnect succeeded", 19) || !strncmp(text, "new target", 10)) {
+		bool by_driver = !strncmp(text, "ib_srp: ", 8);
+
+		text += by_driver ? 8 : 0;
+		if (!by_driver && sscanf(text, "reconnect attempt %u failed", &tried) == 1) {
+			retry = srp_retry_at(at, loss->retry_s, tried);
+		} else if (!strncmp(text, "reconnect succeeded", 19) ||
+			   !strncmp(text, "new target", 10)) {
 			is_lost = false;
 		} else if (!is_lost &&
 			   ((!strncmp(text, "failed ", 7) && strstr(text, " status ")) ||
 				   strstr(text, "connection closed"))) {
 			is_lost = true;
 			lost = at;
+			retry = srp_retry_at(at, loss->retry_s, 0);
 		}
 	}
 	if (!is_lost)
 		return;
+	if (loss->retry_s > 0)
+		loss->retry_left_s = clip(seconds_between(now_us, retry));
 	if (loss->fail_s >= 0)
 		loss->fail_left_s = clip(loss->fail_s - seconds_between(lost, now_us));
 	if (loss->give_up_s >= 0)
 		loss->give_up_left_s = clip(loss->give_up_s - seconds_between(lost, now_us));
+}
+
+/* The kernel logs the loss of a connection, not that the session is back: the last loss counts. */
+void kernel_list_iscsi_lost_at(uint64_t now_us, char *log, struct list_link *link)
+{
+	struct list_loss *loss = &link->loss;
+	uint64_t at = 0, lost = 0;
+	char begin[64], *text;
+	bool is_lost = false;
+
+	snprintf(begin, sizeof(begin), " connection%u:%u: ", link->iscsi.sid, link->iscsi.cid);
+	while ((text = next_record(&log, begin, &at)))
+		if (!strncmp(text, "detected conn error", 19)) {
+			is_lost = true;
+			lost = at;
+		}
+	if (is_lost && loss->fail_s >= 0)
+		loss->fail_left_s = clip(loss->fail_s - seconds_between(lost, now_us));
 }
 
 /* Each read returns one record; EPIPE: some were lost. */

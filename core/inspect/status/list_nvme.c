@@ -42,12 +42,13 @@ static void add_disk(struct listing *list, int link, const char *ctrl, const str
 {
 	struct list_path path = { .link = link, .unit = disk->nsid };
 	unsigned subsystem, number, unit;
+	char dir[80];
 
 	if (sscanf(disk->name, "nvme%un%u", &subsystem, &unit) == 2 &&
 		sscanf(ctrl, "nvme%u", &number) == 1) {
 		snprintf(path.node, sizeof(path.node), "nvme%uc%un%u", subsystem, number, unit);
-		kernel_sys_read(list->root, path.state, sizeof(path.state),
-			"sys/class/nvme/%s/%s/ana_state", ctrl, path.node);
+		snprintf(dir, sizeof(dir), "sys/class/nvme/%.31s/%s", ctrl, path.node);
+		kernel_list_read_nvme_path(list->root, dir, &path);
 	}
 	if (!path.state[0])
 		COPY(path.node, disk->name);

@@ -32,6 +32,7 @@ void kernel_list_add_units(struct listing *list, int link, unsigned host, unsign
 		snprintf(path.node, sizeof(path.node), "%s", luns[i].node);
 		snprintf(path.state, sizeof(path.state), "%s", luns[i].state);
 		snprintf(path.hctl, sizeof(path.hctl), "%s", luns[i].name);
+		kernel_list_read_scsi_path(list->root, &path);
 		kernel_list_add_path(list, path, path.node);
 		found++;
 	}

@@ -137,6 +137,101 @@ static void paths_table(struct out *out, const struct kernel_list *list)
 			path_row(&table, list, &list->path[i]);
 }
 
+static unsigned paths_of(const struct kernel_list *list, int disk)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < list->paths; i++)
+		count += disk >= 0 && list->path[i].disk == disk;
+	return count;
+}
+
+/* Whether the disk can have several paths: one that has lost the others is still listed. */
+static bool is_multipath(const struct kernel_list *list, const struct list_path *path)
+{
+	return paths_of(list, path->disk) > 1 || (path->disk >= 0 && list->disk[path->disk].is_map);
+}
+
+/* Requests since the previous sample, if that has the same path. */
+static uint64_t requests_since(const struct kernel_list *list, const struct list_path *path,
+	const struct kernel_list *before)
+{
+	for (unsigned i = 0; before && i < before->paths; i++) {
+		const struct list_path *then = &before->path[i];
+
+		if (!strcmp(then->node, path->node) && then->requests <= path->requests &&
+			!strcmp(before->link[then->link].name, list->link[path->link].name))
+			return path->requests - then->requests;
+	}
+	return path->requests;
+}
+
+/* "75%" of the requests of the disk; "": none, or unknown. */
+static const char *share(const struct kernel_list *list, const struct list_path *path,
+	const struct kernel_list *before, char text[24])
+{
+	uint64_t all = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < list->paths; i++)
+		if (list->path[i].disk == path->disk)
+			all += requests_since(list, &list->path[i], before);
+	if (path->counted && all)
+		snprintf(text, 24, "%.0f%%",
+			100. * (double)requests_since(list, path, before) / (double)all);
+	return text;
+}
+
+static void multipath_row(struct table *table, const struct kernel_list *list,
+	const struct list_path *path, const struct kernel_list *before)
+{
+	const struct list_link *link = &list->link[path->link];
+	const struct list_disk *disk = &list->disk[path->disk];
+	char via[80], own[40], state[80], group[16] = "", part[24], retry[24] = "", time[24];
+
+	if (path->has_group)
+		snprintf(group, sizeof(group), "%" PRIu32, path->group);
+	if (link->loss.retry_left_s >= 0)
+		snprintf(retry, sizeof(retry), "%ds", link->loss.retry_left_s);
+	if (disk->waits)
+		snprintf(time, sizeof(time), "%us", disk->fails_in_s);
+	else
+		left(&link->loss, time);
+	join(own, sizeof(own), strcmp(path->state, path->access) ? path->state : "", "/",
+		path->map_state);
+	table_row(table, (const char *const[]){
+				 disk->name,
+				 disk->policy,
+				 join(via, sizeof(via), link->name, ":", path->node),
+				 join(state, sizeof(state), link->state, "/", own),
+				 path->access,
+				 group,
+				 path->preferred ? "yes" : "",
+				 share(list, path, before, part),
+				 retry,
+				 time,
+			 });
+}
+
+static void multipath_table(
+	struct out *out, const struct kernel_list *list, const struct kernel_list *before)
+{
+	static const char *const head[] = { "MULTIPATH", "POLICY", "PATH", "STATE", "ACCESS",
+		"GROUP", "PREFERRED", "SHARE", "RETRY", "LEFT" };
+	struct table table = TABLE(out, head);
+	bool any = false;
+
+	for (unsigned i = 0; i < list->paths; i++)
+		any |= is_multipath(list, &list->path[i]);
+	if (!any)
+		return;
+	out_line(out, "%s", "");
+	while (table_pass(&table, head))
+		for (unsigned i = 0; i < list->paths; i++)
+			if (is_multipath(list, &list->path[i]))
+				multipath_row(&table, list, &list->path[i], before);
+}
+
 static const char *number(int value, char text[24])
 {
 	text[0] = 0;
@@ -281,6 +376,7 @@ static void show_text(
 	else if (what->all && !serving)
 		out_line(out, "nothing is attached or served%s",
 			list->ports ? "" : "; no RDMA device");
+	multipath_table(out, list, what->list_before);
 	iscsi_tables(out, list, what->verbose);
 	if (serving && list->paths)
 		out_line(out, "%s", "");

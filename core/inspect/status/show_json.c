@@ -24,6 +24,7 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 	out_nonempty(out, "on_loss", status_policy(loss, text));
 	out_object(out, "timeouts");
 	put_signed(out, "reconnect_seconds", loss->retry_s);
+	put_signed(out, "reconnect_left_seconds", loss->retry_left_s);
 	put_signed(out, "fail_seconds", loss->fail_s);
 	put_signed(out, "give_up_seconds", loss->give_up_s);
 	put_signed(out, "fail_left_seconds", loss->fail_left_s);
@@ -143,6 +144,16 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	out_word(out, "state", link->state);
 	out_nonempty(out, "node", path->node);
 	out_word(out, "path_state", path->state);
+	out_nonempty(out, "access", path->access);
+	if (path->has_group)
+		out_u64(out, "group", NULL, path->group);
+	if (path->preferred)
+		out_bool(out, "preferred", NULL, true);
+	out_nonempty(out, "map_state", path->map_state);
+	if (path->has_priority)
+		out_real(out, "priority", NULL, path->priority, 0);
+	if (path->counted)
+		out_u64(out, "requests", NULL, path->requests);
 	put_target(out, link, path);
 	put_address(out, link);
 	out_nonempty(out, "host_traddr", link->source);
@@ -172,6 +183,10 @@ static void put_disk(struct out *out, const struct kernel_list *list, const stru
 		put_number(out, "block_size", disk->block);
 		out_nonempty(out, "wwid", disk->wwid);
 		out_word(out, "policy", disk->policy);
+		if (disk->queues)
+			out_bool(out, "queue_if_no_path", NULL, true);
+		if (disk->waits)
+			out_u64(out, "fails_in_seconds", NULL, disk->fails_in_s);
 		kernel_holders_put(out, &disk->holders);
 	}
 	out_list(out, "paths");

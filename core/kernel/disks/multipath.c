@@ -106,7 +106,7 @@ bool kernel_multipath_daemon(int root)
 	return is;
 }
 
-static int control(
+int kernel_multipath_control(
 	int root, unsigned long request, const struct multipath_map *map, struct dm_ioctl *head)
 {
 	int fd, err = 0;
@@ -132,7 +132,7 @@ static int remove_map(int root, const struct multipath_map *map)
 	int err;
 
 	snprintf(path, sizeof(path), "dev/mapper/%.127s", map->name);
-	err = control(root, DM_DEV_REMOVE, map, &head);
+	err = kernel_multipath_control(root, DM_DEV_REMOVE, map, &head);
 	if (!err && !fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) && S_ISBLK(st.st_mode) &&
 		st.st_rdev == makedev(map->major, map->minor))
 		unlinkat(root, path, 0);
@@ -170,5 +170,5 @@ int kernel_multipath_fail_queued(int root, const struct multipath_map *map)
 
 	message.head.data_size = sizeof(message);
 	message.head.data_start = sizeof(message.head);
-	return control(root, DM_TARGET_MSG, map, &message.head);
+	return kernel_multipath_control(root, DM_TARGET_MSG, map, &message.head);
 }

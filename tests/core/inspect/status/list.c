@@ -278,11 +278,13 @@ Test(list, how_long_a_lost_connection_has_left)
 	cr_assert_eq(loss.give_up_left_s, 35,
 		"four more attempts, 5 of the first 10 s are over: %d", loss.give_up_left_s);
 	cr_assert_eq(loss.fail_left_s, 4, "lost at 100: %d", loss.fail_left_s);
+	cr_assert_eq(loss.retry_left_s, 5);
 	loss = lost("nvme1", 500, 30, 60);
 	cr_assert_eq(loss.give_up_left_s, 30,
 		"an attempt that takes its time, or a clock that goes otherwise: three more are "
 		"made");
 	cr_assert_eq(loss.fail_left_s, 0);
+	cr_assert_eq(loss.retry_left_s, 0);
 	loss = lost("nvme1", 3, 30, 60);
 	cr_assert_eq(loss.give_up_left_s, 40, "a clock that is behind the log");
 	cr_assert_eq(loss.fail_left_s, 9);
@@ -296,6 +298,7 @@ Test(list, how_long_a_lost_connection_has_left)
 	cr_assert_eq(lost("nvme4", 123, 30, 60).fail_left_s, 0, "the kernel said so");
 	loss = lost("nvme2", 126, 30, 60);
 	cr_assert_eq(loss.attempts, VALUE_UNKNOWN, "the log has nothing of it");
+	cr_assert_eq(loss.retry_left_s, VALUE_UNKNOWN);
 }
 
 Test(list, a_lost_connection_reads_the_log)
@@ -334,6 +337,7 @@ static struct list_loss srp_lost(const char *name, uint64_t now_s, int fail_s, i
 	char log[sizeof(srp_log)];
 
 	memcpy(log, srp_log, sizeof(log));
+	link.loss.retry_s = 10;
 	link.loss.fail_s = fail_s;
 	link.loss.give_up_s = give_up_s;
 	kernel_list_srp_lost_at(now_s * 1000000, log, &link);
@@ -347,11 +351,13 @@ Test(list, how_long_a_lost_srp_connection_has_left)
 	cr_assert_eq(loss.fail_left_s, 20, "from the first error on, not from the next ones: %d",
 		loss.fail_left_s);
 	cr_assert_eq(loss.give_up_left_s, 50);
+	cr_assert_eq(loss.retry_left_s, 12, "10 s after the failure at 112: %d", loss.retry_left_s);
 	loss = srp_lost("host12", 900, 30, VALUE_OFF);
 	cr_assert_eq(loss.fail_left_s, 0);
 	cr_assert_eq(loss.give_up_left_s, VALUE_UNKNOWN, "it is not given up");
 	loss = srp_lost("host13", 120, 30, 60);
 	cr_assert_eq(loss.fail_left_s, 23, "closed by the target");
+	cr_assert_eq(loss.retry_left_s, 3);
 	cr_assert_eq(srp_lost("host1", 120, 30, 60).fail_left_s, VALUE_UNKNOWN,
 		"the log has no loss of it");
 }
@@ -499,6 +505,45 @@ Test(list, iscsi_and_iser)
 			     "iser://[fd00::1]:3260/iqn.2024-01.example:t1", 1000, NULL),
 		0);
 	cr_assert_eq(list.paths, 1);
+	kernel_list_clear(&list);
+	tree_free(&tree);
+}
+
+/* As written by Linux 6.12; µs. */
+static const char iscsi_log[] =
+	"6,1,1000000,-; connection1:0: detected conn error (1020)\n"
+	"6,2,100000000,-; connection1:0: ping timeout of 5 secs expired, recv timeout 5\n"
+	"6,3,100000000,-; connection1:0: detected conn error (1022)\n"
+	"6,4,101000000,-; connection11:0: detected conn error (1020)\n"
+	"6,5,102000000,-; session1: session recovery timed out after 120 secs\n";
+
+Test(list, how_long_a_lost_session_has_left)
+{
+	struct kernel_list list;
+	struct tree tree = tree_new();
+
+	for (unsigned i = 0; i < 3; i++) {
+		static const int expected[] = { 110, VALUE_UNKNOWN, VALUE_UNKNOWN },
+				 fail_s[] = { 120, VALUE_OFF, 120 };
+		struct list_link link = kernel_list_link_new("session", "iscsi", "tcp");
+		char log[sizeof(iscsi_log)];
+
+		memcpy(log, iscsi_log, sizeof(log));
+		link.iscsi.sid = i == 2 ? 2 : 1;
+		link.loss.fail_s = fail_s[i];
+		kernel_list_iscsi_lost_at(110 * 1000000ull, log, &link);
+		cr_assert_eq(
+			link.loss.fail_left_s, expected[i], "%u: %d", i, link.loss.fail_left_s);
+	}
+	put_session(&tree, 1, 3, "iscsi_tcp", "10.0.0.1");
+	put_session(&tree, 2, 4, "iscsi_tcp", "10.0.0.2");
+	tree_file(&tree, "sys/class/iscsi_session/session2/recovery_tmo", "120\n");
+	tree_file(&tree, "dev/kmsg",
+		"6,1,1,-; connection1:0: detected conn error (1020)\n"
+		"6,1,2,-; connection2:0: detected conn error (1020)\n");
+	list = list_of(&tree);
+	cr_assert_eq(link_of(&list, 0)->loss.fail_left_s, VALUE_UNKNOWN, "it is logged in");
+	cr_assert_neq(link_of(&list, 1)->loss.fail_left_s, VALUE_UNKNOWN);
 	kernel_list_clear(&list);
 	tree_free(&tree);
 }
