@@ -21,10 +21,11 @@ static void (*const topics[])(struct doctor *) = {
 	doctor_target,
 	doctor_network,
 	doctor_firewall,
+	doctor_paths,
 };
 
 static const char *const topic_names[DOCTOR_TOPICS] = { "kernel", "modules", "rdma", "limits",
-	"identity", "boot", "network", "firewall", "target" };
+	"identity", "boot", "network", "firewall", "target", "paths" };
 static const char *const state_names[DOCTOR_STATES] = { "ok", "info", "warning", "failure" };
 
 static struct finding *add(struct doctor *doctor, enum doctor_topic topic, const char *check,

@@ -13,6 +13,7 @@ enum doctor_topic { /* printed in this order */
 	DOCTOR_NETWORK,
 	DOCTOR_FIREWALL,
 	DOCTOR_TARGET,
+	DOCTOR_PATHS,
 	DOCTOR_TOPICS,
 };
 
@@ -39,6 +40,22 @@ uint32_t doctor_remaining_ms(const struct doctor *, unsigned part);
 /* Return the port of the URI or of its protocol; 0: none. */
 uint16_t doctor_port(const struct doctor *);
 
+/* A path of a disk; "", 0: not known. */
+struct doctor_path {
+	char name[160], address[ADDR_TEXT];
+	char netdev[16];
+	unsigned mtu; /* of the interface */
+};
+/* path_routes.c: set the interface by the route to the address, unless it is set or the address is
+ * one of this machine, and its MTU. */
+void doctor_path_route(struct doctor *, struct doctor_path *, const struct addr *);
+/* Examine what the paths of a disk have in common; fewer than two have nothing. */
+void doctor_independence(
+	struct doctor *, const char *object, const struct doctor_path *, unsigned count);
+struct cJSON;
+/* Examine the paths of the URI, given the document of `info`. */
+void doctor_uri_paths(struct doctor *, const struct cJSON *);
+
 /* The topics. */
 void doctor_kernel(struct doctor *);
 void doctor_features(struct doctor *); /* optional kernel features; only without a URI */
@@ -50,3 +67,4 @@ void doctor_boot(struct doctor *);
 void doctor_target(struct doctor *);
 void doctor_network(struct doctor *);
 void doctor_firewall(struct doctor *);
+void doctor_paths(struct doctor *); /* of attached disks; only without a URI */

@@ -297,6 +297,7 @@ static void examine(struct doctor *doctor, struct probe *probe, struct other *ot
 
 	if (!doctor->why.err) {
 		report_answer(doctor, probe, ms);
+		doctor_uri_paths(doctor, probe->run.result);
 		return;
 	}
 	if (may_be_another(&doctor->why) && doctor->parsed->host[0] && !doctor_is(doctor, "srp"))
