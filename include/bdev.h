@@ -167,7 +167,7 @@ struct bdev_path {
 	uint64_t retry_ns;  /* loop_clock() of the next attempt to connect; 0: none is scheduled */
 	const char *access; /* as bdev->access_word, with the group; NULL: not reported */
 	uint32_t group;     /* ANA group, target port group */
-	bool preferred;     /* by the URI */
+	bool preferred;     /* by the URI or, if that names none, by its target */
 	uint64_t requests;  /* sent over it, with those sent again */
 };
 
@@ -259,6 +259,7 @@ struct bdev {
 	uint8_t access; /* enum bdev_access */
 	const char *access_word;
 	uint32_t access_group; /* number of the ANA group or target port group */
+	bool access_preferred; /* among paths with the same access */
 	uint32_t changing_ms;  /* constant from UP on */
 	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
 	 * works */

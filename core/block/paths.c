@@ -136,7 +136,7 @@ static void leg_attach(struct paths_lane *pl, struct path *path)
 	leg->leaf = path->leaf;
 	leg->opened = path->connection;
 	leg->changing_ms = path->leaf->changing_ms;
-	__atomic_store_n(&leg->access_now, path->access, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&leg->access_now, paths_access_of(path), __ATOMIC_SEQ_CST);
 	path->legs++;
 	loop_post(pl->lane.loop, &leg->open);
 }
@@ -378,6 +378,11 @@ static const char *path_state_word(const struct path *path)
 	return word[path->state];
 }
 
+static bool is_preferred(const struct path *path)
+{
+	return path->preferred || (path->paths->preferred && path == path->paths->path);
+}
+
 static void print_path(struct out *out, const struct path *path, unsigned number)
 {
 	const char *access = path->state == PATH_UP ? path->access_word : NULL;
@@ -387,11 +392,14 @@ static void print_path(struct out *out, const struct path *path, unsigned number
 	out_text(out, "state", NULL, "%s", path_state_word(path));
 	if (access)
 		out_text(out, "access", NULL, "%s", access);
+	if (is_preferred(path))
+		out_bool(out, "preferred", NULL, true);
 	out_u64(out, "attempts", NULL, path->attempts);
 	out_error(out, "error", &path->why);
 	out_end(out);
-	out_line(out, "path %u:      %s, %s%s%s, %u attempt%s%s%s", number, path->uri.spelling,
-		path_state_word(path), access ? ", " : "", access ? access : "", path->attempts,
+	out_line(out, "path %u:      %s, %s%s%s%s, %u attempt%s%s%s", number, path->uri.spelling,
+		path_state_word(path), access ? ", " : "", access ? access : "",
+		is_preferred(path) ? ", preferred" : "", path->attempts,
 		path->attempts == 1 ? "" : "s", path->why.err ? "; last: " : "", path->why.text);
 }
 
@@ -450,7 +458,7 @@ static bool paths_look(struct bdev *bdev, unsigned i, struct bdev_path *to)
 		return true;
 	to->uri = path->uri.spelling;
 	to->policy = NULL;
-	to->preferred = paths->preferred && i == 1;
+	to->preferred = is_preferred(path);
 	to->requests = path_requests(path);
 	to->retry_ns = path->retry.on ? path->retry.at_ns : 0;
 	if (path->state == PATH_UP) {

@@ -14,6 +14,8 @@ enum paths_policy {
 	PATHS_QUEUE_DEPTH, /* the one with the fewest requests of the lane in flight */
 };
 
+#define PATHS_PREFERRED 0x80 /* of leg->access_now */
+
 enum path_state {
 	PATH_IDLE, /* no leaf; the next attempt is scheduled */
 	PATH_OPENING,
@@ -34,6 +36,7 @@ struct path {
 	uint64_t up_ns, lost_ns; /* lost_ns: when it was lost, or closed by its target */
 	uint8_t access;          /* enum bdev_access, last known; while UP */
 	const char *access_word; /* the same as the protocol names it; NULL: not reported */
+	bool preferred;          /* the target prefers it, and the URI names no preferred path */
 	uint64_t refused_ns;     /* last report that it refuses requests; 0: none */
 	uint64_t requests;       /* of the lanes that have left */
 	struct diag why;         /* the last failure or loss */
@@ -94,6 +97,7 @@ struct leg {
 	uint8_t state;
 	bool dropping, dead_posted, was_up;
 	uint8_t access; /* enum bdev_access */
+	bool preferred;
 	uint32_t inflight, quiesce_ms, changing_ms;
 	uint64_t refused_ns;      /* last time a request was moved to another path; 0: never */
 	uint64_t opened_ns;       /* of the first attempt */
@@ -118,7 +122,8 @@ struct leg {
 	uint32_t opened, fenced, connection, quiet;
 	struct loop_msg fence;
 	bool fencing;
-	/* Atomic: the access that the target reports, and whether the message about it is posted */
+	/* Atomic: the access that the target reports, with PATHS_PREFERRED, and whether the message
+	 * about it is posted */
 	struct loop_msg access_changed;
 	uint8_t access_now;
 	bool access_posted;
@@ -194,6 +199,7 @@ void paths_report(struct paths *, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* the number of paths that can carry requests */
 unsigned paths_usable(const struct paths *);
+uint8_t paths_access_of(const struct path *); /* for leg->access_now */
 /* A path was lost; an attempt to open a path failed during an outage; a path is up; the access of
  * one that is up has changed. */
 void paths_lost(struct paths *, const struct path *);

@@ -209,7 +209,7 @@ static bool leg_rests(const struct leg *leg, uint64_t now)
 }
 
 /* Whether a leg is to be used rather than another one: if that has just refused a request, by their
- * access, by the time of their last refusal. */
+ * access, by the preference of the target, by the time of their last refusal. */
 static bool leg_beats(const struct leg *leg, const struct leg *other, uint64_t now)
 {
 	bool rests = leg_rests(leg, now);
@@ -218,6 +218,8 @@ static bool leg_beats(const struct leg *leg, const struct leg *other, uint64_t n
 		return !rests;
 	if (!rests && leg->access != other->access)
 		return leg->access < other->access;
+	if (!rests && leg->preferred != other->preferred)
+		return leg->preferred;
 	return leg->refused_ns < other->refused_ns;
 }
 
@@ -468,6 +470,14 @@ static void leg_reopen(struct loop_timer *timer)
 	leg_open_lane(leg);
 }
 
+static void leg_read_access(struct leg *leg)
+{
+	uint8_t now = __atomic_load_n(&leg->access_now, __ATOMIC_SEQ_CST);
+
+	leg->access = now & ~PATHS_PREFERRED;
+	leg->preferred = now & PATHS_PREFERRED;
+}
+
 /* The target accepts requests on other paths than before. */
 static void leg_access_changed(struct loop_msg *msg)
 {
@@ -475,7 +485,7 @@ static void leg_access_changed(struct loop_msg *msg)
 	struct paths_lane *pl = leg->pl;
 
 	__atomic_store_n(&leg->access_posted, false, __ATOMIC_SEQ_CST);
-	leg->access = __atomic_load_n(&leg->access_now, __ATOMIC_SEQ_CST);
+	leg_read_access(leg);
 	if (pl->freeing || pl->aborted)
 		return;
 	if (paths_serves(leg->access))
@@ -491,7 +501,7 @@ static void leg_open(struct loop_msg *msg)
 
 	if (leg->pl->freeing)
 		return;
-	leg->access = __atomic_load_n(&leg->access_now, __ATOMIC_SEQ_CST);
+	leg_read_access(leg);
 	leg->dead_posted = leg->was_up = false;
 	leg->connection = leg->opened;
 	leg->refused_ns = 0;

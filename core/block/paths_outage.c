@@ -152,6 +152,7 @@ static void read_access(struct path *path)
 {
 	path->access = path->leaf->access;
 	path->access_word = path->leaf->access_word;
+	path->preferred = path->leaf->access_preferred && !path->paths->preferred;
 	if (paths_serves(path->access))
 		return;
 	path->why = (struct diag){ 0 };
@@ -175,6 +176,11 @@ void paths_up_again(struct paths *paths, struct path *path)
 	path_out(paths, path, "");
 }
 
+uint8_t paths_access_of(const struct path *path)
+{
+	return path->access | (path->preferred ? PATHS_PREFERRED : 0);
+}
+
 static void tell_lanes(const struct path *path)
 {
 	const unsigned index = (unsigned)(path - path->paths->path);
@@ -182,7 +188,7 @@ static void tell_lanes(const struct path *path)
 	for (struct paths_lane *pl = path->paths->lanes; pl; pl = pl->next) {
 		struct leg *leg = &pl->leg[index];
 
-		__atomic_store_n(&leg->access_now, path->access, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&leg->access_now, paths_access_of(path), __ATOMIC_SEQ_CST);
 		if (leg->on && !__atomic_exchange_n(&leg->access_posted, true, __ATOMIC_SEQ_CST))
 			loop_post(pl->lane.loop, &leg->access_changed);
 	}
@@ -194,7 +200,8 @@ void paths_access_changed(struct paths *paths, struct path *path)
 	uint64_t since = paths->out_ns;
 	char after[32] = "";
 
-	if (path->access == path->leaf->access && path->access_word == path->leaf->access_word)
+	if (path->access == path->leaf->access && path->access_word == path->leaf->access_word &&
+		path->preferred == (path->leaf->access_preferred && !paths->preferred))
 		return;
 	read_access(path);
 	tell_lanes(path);
@@ -207,9 +214,10 @@ void paths_access_changed(struct paths *paths, struct path *path)
 	end_outage(paths);
 	if (since)
 		snprintf(after, sizeof(after), ", after %.1f s", seconds_since(since));
-	paths_report(paths, false, "%s: the target reports %s%s%s", path->uri.spelling,
+	paths_report(paths, false, "%s: the target reports %s%s%s%s", path->uri.spelling,
 		path->access_word ? "access state " : "no access state",
-		path->access_word ? path->access_word : "", after);
+		path->access_word ? path->access_word : "", path->preferred ? ", preferred" : "",
+		after);
 }
 
 void paths_unreachable(struct loop_timer *timer)

@@ -395,6 +395,7 @@ static void leaf_access(struct flaky_leaf *leaf)
 	leaf->bdev.access = leaf->way->access;
 	leaf->bdev.access_word = words[leaf->way->access];
 	leaf->bdev.access_group = leaf->way->group;
+	leaf->bdev.access_preferred = leaf->way->preferred;
 	leaf->bdev.changing_ms = leaf->way->changing_ms;
 }
 

@@ -70,6 +70,7 @@ static struct target { /* all connections of one run */
 	uint8_t fails_with, sense[3], no_luns; /* no_luns: of REPORT LUNS */
 	/* of ALUA: TPGS, 0: none; state of the one port group; how often that was reported */
 	uint8_t tpgs, access;
+	const char *preferred; /* address at which it has the PREF bit; NULL: none */
 	unsigned reports;
 	unsigned commands, writes, reads, flushes, fuas, unmaps, sames, capacities;
 	uint64_t blocks;
@@ -235,7 +236,8 @@ static void hang_up(struct pipe *pipe)
 static uint32_t inquire(const uint8_t *cdb, uint8_t page[256])
 {
 	static const uint8_t pages[] = { 0x00, 0x80, 0xb0, 0xb2, 0x83 };
-	static const uint8_t group[] = { 1, 0x95, 0, 4, 0, 0, 0, 1 };
+	static const uint8_t ids[] = { 1, 3, 0, 8, 0x50, 1, 2, 3, 4, 5, 6, 7, /* NAA */
+		1, 0x95, 0, 4, 0, 0, 0, 1 };                                  /* port group */
 
 	page[1] = cdb[2];
 	switch (cdb[1] ? cdb[2] : -1) {
@@ -253,8 +255,8 @@ static uint32_t inquire(const uint8_t *cdb, uint8_t page[256])
 		page[3] = 6;
 		break;
 	case 0x83:
-		memcpy(page + 4, group, sizeof(group));
-		page[3] = sizeof(group);
+		memcpy(page + 4, ids, sizeof(ids));
+		page[3] = sizeof(ids);
 		break;
 	case 0xb0:
 		wire_put_be(page + 20, 4, 4096); /* UNMAP */
@@ -273,8 +275,10 @@ static uint32_t inquire(const uint8_t *cdb, uint8_t page[256])
 }
 
 /* Of commands that only ask; *len 0: none, or unknown. */
-static uint8_t answer(const uint8_t *cdb, uint8_t page[256], uint32_t *len)
+static uint8_t answer(struct pipe *pipe, const uint8_t *cdb, uint8_t page[256], uint32_t *len)
 {
+	char at[ADDR_TEXT];
+
 	memset(page, 0, 256);
 	*len = 0;
 	switch (cdb[0]) {
@@ -304,6 +308,8 @@ static uint8_t answer(const uint8_t *cdb, uint8_t page[256], uint32_t *len)
 		target.reports++;
 		page[3] = 8;
 		page[4] = target.access;
+		if (target.preferred && !strcmp(addr_host(&pipe->dst, at), target.preferred))
+			page[4] |= 0x80;
 		page[7] = 1;
 		*len = target.tpgs ? 12 : 0;
 		break;
@@ -393,7 +399,7 @@ static void execute(
 		target.flushes++;
 		give_status(pipe, itt, 0, 0, 0);
 	} else {
-		uint8_t status = answer(cdb, page, &have);
+		uint8_t status = answer(pipe, cdb, page, &have);
 
 		if (!have)
 			give_status(pipe, itt, status, 0, 0);

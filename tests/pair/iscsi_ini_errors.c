@@ -83,6 +83,8 @@ Test(iscsi_ini, what_this_port_cannot_do_another_does)
 
 #define STANDBY 2
 
+static const char *prefers; /* an address; NULL: none */
+
 static void open_alua(const char *keys, uint8_t state)
 {
 	struct bdev_env env = { .write = true, .timeout_ms = 2000, .initiator = "iqn.x:me" };
@@ -92,6 +94,7 @@ static void open_alua(const char *keys, uint8_t state)
 	begin();
 	target.tpgs = 1;
 	target.access = state;
+	target.preferred = prefers;
 	host_open(text, &env);
 	cr_assert_eq(pool_new(&pool, ROOM, COUNT, NULL), 0);
 	cr_assert_eq(lane_map(lane, pool, NULL), 0);
@@ -134,6 +137,47 @@ Test(iscsi_ini, a_port_group_that_is_closed_from_the_start)
 	turns_until(1);
 	cr_assert_eq(request[0].io.status, 0);
 	down();
+}
+
+static void have_sent(uint64_t first, uint64_t second)
+{
+	struct bdev_path path;
+
+	cr_assert(bdev_path(disk, 1, &path));
+	cr_assert_eq(path.requests, first);
+	cr_assert(bdev_path(disk, 2, &path));
+	cr_assert_eq(path.requests, second);
+}
+
+Test(iscsi_ini, the_port_group_that_the_target_prefers)
+{
+	struct bdev_path path;
+
+	prefers = "10.0.0.2";
+	open_alua("path=10.0.0.2", 0);
+	cr_assert(bdev_path(disk, 2, &path));
+	cr_assert(path.preferred);
+	cr_assert_eq(path.group, 1);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	have_sent(0, 1);
+	target.preferred = NULL;
+	fails(2, 6, 0x2a, 6, 1); /* asymmetric access state changed */
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0, "executed after the unit attention");
+	have_sent(0, 2);
+	run_ms(200);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	have_sent(1, 2);
+	cr_assert(bdev_path(disk, 2, &path));
+	cr_assert_not(path.preferred);
+	down();
+	prefers = "10.0.0.1";
+	open_alua("path=10.0.0.2&preferred=10.0.0.2", 0);
+	cr_assert_eq(one(IO_WRITE, 0, 0, 512), 0);
+	have_sent(1, 0); /* the named path is the first one */
+	cr_assert(bdev_path(disk, 1, &path));
+	cr_assert_str_eq(path.uri, "iscsi://10.0.0.2/" IQN "/0");
+	down();
+	prefers = NULL;
 }
 
 /* A unit attention with each command costs ten reports a second. */

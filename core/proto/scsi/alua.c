@@ -6,6 +6,8 @@
 
 #define TRANSITION_MS 60000 /* if the target does not report how long one takes; as Linux */
 
+#define PREF 0x80 /* of a group: the target prefers its ports */
+
 enum { DESIGNATOR_PORT = 4, DESIGNATOR_GROUP = 5 };
 
 static const struct {
@@ -58,6 +60,7 @@ void scsi_ini_read_groups(struct scsi_ini *ini, const uint8_t *page, uint32_t le
 
 	ini->access = BDEV_ACCESS_OPTIMIZED;
 	ini->access_word = NULL;
+	ini->preferred = false;
 	if (len >= 8 && ini->extended && (page[4] & 0x70) == 0x10) {
 		if (!ini->up && page[5])
 			ini->transition_ms = page[5] * 1000u;
@@ -71,6 +74,7 @@ void scsi_ini_read_groups(struct scsi_ini *ini, const uint8_t *page, uint32_t le
 		ini->access = states[page[at] & 0xf].access;
 		ini->access_word = states[page[at] & 0xf].word;
 		ini->access_group = (uint16_t)wire_be(page + at + 2, 2);
+		ini->preferred = page[at] & PREF;
 		return;
 	}
 }

@@ -41,6 +41,7 @@ static void set_access(struct scsi_disk *disk)
 	disk->bdev.access = disk->scsi.access;
 	disk->bdev.access_word = disk->scsi.access_word;
 	disk->bdev.access_group = disk->scsi.access_group;
+	disk->bdev.access_preferred = disk->scsi.preferred;
 }
 
 static void poll_disk(struct scsi_disk *disk)
@@ -90,7 +91,8 @@ static void poll_ended(struct scsi_disk *disk)
 	struct bdev *bdev = &disk->bdev;
 	const struct scsi_ini *scsi = &disk->scsi;
 	uint64_t soon = loop_now(bdev->loop) + CLOSED_MS * MSEC;
-	bool is_new = scsi->resized || bdev->access_word != scsi->access_word;
+	bool is_new = scsi->resized || bdev->access_word != scsi->access_word ||
+		      bdev->access_preferred != scsi->preferred;
 
 	if (scsi->resized)
 		bdev->lim.size = scsi->blocks << scsi->shift;

@@ -68,6 +68,7 @@ struct scsi_ini {
 	uint8_t access; /* enum bdev_access */
 	const char *access_word;
 	uint16_t access_group;
+	bool preferred; /* by the target */
 	uint32_t transition_ms;
 	uint32_t most, unmap, unmaps, same; /* blocks per transfer, UNMAP, its ranges, WRITE SAME */
 	/* private */

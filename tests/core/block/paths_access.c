@@ -79,6 +79,64 @@ Test(paths_access, failover_takes_the_best_access_first)
 	rig_fini(&rig);
 }
 
+static void prefer(struct rig *rig, unsigned way, bool preferred)
+{
+	rig->way[way].preferred = preferred;
+	access_is(rig, way, (enum bdev_access)rig->way[way].access);
+}
+
+Test(paths_access, failover_takes_the_preferred_one_of_the_best_class)
+{
+	struct bdev_path path;
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.way[1].preferred = true;
+	open_disk(&rig, "flaky://a/?path=b&path=c");
+	spread(&rig, 0, 10, 0);
+	cr_assert(bdev_path(rig.bdev, 2, &path));
+	cr_assert(path.preferred);
+	rig_assert_fact(&rig, "path 2", "up, optimized, preferred");
+	access_is(&rig, 1, NON_OPTIMIZED);
+	spread(&rig, 10, 0, 0); /* the access comes first */
+	access_is(&rig, 1, OPTIMIZED);
+	spread(&rig, 0, 10, 0);
+	lines[0] = 0;
+	prefer(&rig, 1, false);
+	spread(&rig, 10, 0, 0);
+	cr_assert_null(strstr(lines, "preferred"));
+	prefer(&rig, 2, true);
+	spread(&rig, 0, 0, 10);
+	text_says(lines, "c/ access_state optimized,_preferred");
+	prefer(&rig, 0, true);
+	spread(&rig, 10, 0, 0); /* of several the first one */
+	rig_fini(&rig);
+}
+
+/* preferred= is the user's word, and policies that use all paths use all. */
+Test(paths_access, what_the_target_prefers_does_not_always_count)
+{
+	struct bdev_path path;
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.way[1].preferred = true;
+	open_disk(&rig, "flaky://a/?path=b&path=c&preferred=c");
+	spread(&rig, 0, 0, 10);
+	for (unsigned i = 1; i <= 3; i++) {
+		cr_assert(bdev_path(rig.bdev, i, &path));
+		cr_assert_eq(path.preferred, i == 1);
+	}
+	access_is(&rig, 2, CLOSED);
+	spread(&rig, 10, 0, 0);
+	rig_fini(&rig);
+	rig_init(&rig);
+	rig.way[1].preferred = true;
+	open_disk(&rig, "flaky://a/?path=b&path=c&policy=round-robin");
+	spread(&rig, 5, 5, 5);
+	rig_fini(&rig);
+}
+
 /* Not only once it has been up for a while. */
 Test(paths_access, the_best_path_is_used_from_the_start)
 {

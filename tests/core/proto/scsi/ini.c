@@ -272,11 +272,11 @@ static void put_groups(unsigned at, uint8_t state)
 
 	wire_put_be(to, 4, 8 + 4 + 8 + 8);
 	wire_put_be(answers[0xa3], 4, at + 8 + 4 + 8 + 8 - 4);
-	to[0] = 0xe; /* the other one */
+	to[0] = state == 4 ? 0x8e : 0xe; /* the other one */
 	wire_put_be(to + 2, 2, 1);
 	to[7] = 1;
 	wire_put_be(to + 10, 2, 1);
-	to[12] = 0x80 | state;
+	to[12] = state == 4 ? state : 0x80 | state; /* PREF is of one of them */
 	wire_put_be(to + 14, 2, 258);
 	to[19] = 2;
 	wire_put_be(to + 22, 2, 3);
@@ -327,6 +327,9 @@ Test(scsi_ini, access_of_the_own_group)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_alua(rows[i].state);
 		access_is(rows[i].access, rows[i].word);
+		if (rows[i].word)
+			cr_assert_eq(ini.access_group, 258);
+		cr_assert_eq(ini.preferred, rows[i].state != 4, "PREF of state %u", rows[i].state);
 		cr_assert_eq(last_cdb[0], 0xa3);
 		cr_assert_eq(last_cdb[1], 0x2a, "extended");
 		cr_assert_eq(wire_be(last_cdb + 6, 4), SCSI_INI_PAGE);
