@@ -57,15 +57,23 @@ written() { "$RDMASTOR" status --json | jq --argjson pid "$1" '[.serving[] | sel
 more() { [ "$(written "$1")" -gt "$2" ]; }
 moved_to() { wait_running "$bench" more "$1" "$(($(written "$1") + 100))"; }
 moved_to "$first"
+# switch PID STATE: the next one comes only once the host knows of this one, as it would find both paths closed for a moment otherwise
+reports=0
+reported() { [ "$(grep -c 'reports access state' bench.out)" -ge $reports ]; }
+switch() {
+	ana "$1" "$2"
+	reports=$((reports + 1))
+	wait_running "$bench" reported
+}
 for state in inaccessible change persistent-loss; do
-	ana "$second" optimized
-	ana "$first" "$state"
+	switch "$second" optimized
+	switch "$first" "$state"
 	moved_to "$second"
-	ana "$first" optimized
-	ana "$second" "$state"
+	switch "$first" optimized
+	switch "$second" "$state"
 	moved_to "$first"
 done
-ana "$second" optimized
+switch "$second" optimized
 kill "$bench"
 status=0
 wait "$bench" || status=$?
