@@ -66,18 +66,22 @@ int bench_finish(struct bench *bench, int rc)
 	const struct load_result *result = &report->result;
 	struct call *call = bench->call;
 	struct diag why = { 0 };
+	bool show;
 
 	bench->task.running = false;
 	out_bar("");
 	if (!rc && bench->task.timed_out)
 		rc = bench_timed_out(bench, report->socket);
-	if (result->kind[LOAD_READ].latency.total || result->kind[LOAD_WRITE].latency.total ||
-		!call->diag->err) {
+	show = result->kind[LOAD_READ].latency.total || result->kind[LOAD_WRITE].latency.total ||
+	       !call->diag->err;
+	if (show || report->load.verify_only) {
 		report->error = call->diag->err;
 		report->timed_out = bench->task.timed_out;
 		load_report_check(report);
 		for (unsigned i = 0; i < report->warnings; i++)
 			call_warn(call, "%s", report->warning[i].text);
+	}
+	if (show) {
 		if (bench->fio)
 			load_report_fio(call->out, report);
 		else if (call->out->json)

@@ -29,6 +29,9 @@ struct load_options {
 	 * blocks were written and answered; submit no requests but to check those of such a file.
 	 */
 	const char *verify_state, *verify_only;
+	/* With verify_only: bytes and block size of the disk that the file is about. */
+	uint64_t state_disk_size;
+	uint32_t state_disk_block;
 	uint32_t bs, depth, jobs; /* bytes per request; requests in flight per job; threads */
 	/* Shares of requests with fewer bytes, in percent, 100 in sum; each begins at a multiple of
 	 * bs. Disks only, without verify. */
@@ -196,7 +199,8 @@ int load_rdma_run(struct loop *, const struct load_rdma_plan *,
 /* Set split, splits and bs from "4K/60:64K/40"; shares that are left out are equal parts of the
  * rest. */
 int load_split_read(struct load_options *, const char *text, struct diag *);
-/* Set what a file of verify_state says for verify_only: verify, bs, offset, size; only reads. */
+/* Set what a file of verify_state says for verify_only: verify, bs, offset, size, disk; only reads.
+ */
 int load_state_options(struct load_options *, const char *path, struct diag *);
 double load_mean_size(const struct load_options *);                      /* bytes per request */
 const char *load_kind_text(const struct load_options *, enum load_kind); /* "read", "trim" */

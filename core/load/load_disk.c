@@ -653,9 +653,12 @@ static int begin_verify(struct disk_load *part, const struct load_options *opt, 
 		diag_set(diag, DIAG_USAGE, EINVAL, "has changed");
 		return diag_ctx(diag, "%s", opt->verify_only);
 	}
-	return opt->verify ? load_verify_init(&part->verify, part->seed, opt->offset, part->blocks,
-				     opt->bs, diag)
-			   : 0;
+	err = opt->verify ? load_verify_init(
+				    verify, part->seed, opt->offset, part->blocks, opt->bs, diag)
+			  : 0;
+	verify->disk_size = part->disk->lim.size;
+	verify->disk_block = part->disk->lim.block;
+	return err;
 }
 
 static void count_wrong(const struct load_result *result, uint32_t bs, struct diag *diag)
@@ -708,6 +711,10 @@ int load_disk(struct loop *loop, struct bdev *disk, const struct load_options *o
 	result->range = opt->size ? opt->size : disk->lim.size - opt->offset;
 	if (opt->verify_only && result->wrong_blocks && diag->code == DIAG_MISMATCH)
 		count_wrong(result, opt->bs, diag);
+	if (opt->verify_only && diag->code == DIAG_MISMATCH && !result->verified)
+		diag_hint(diag,
+			"%s may be about another disk, or a later run has written to this one",
+			opt->verify_only);
 	if (opt->verify_only && diag->code == DIAG_MISMATCH &&
 		(result->stopped || result->unanswered || atomic_load(&load.aborted)))
 		diag_hint(diag, "not all blocks were checked");

@@ -11,10 +11,14 @@
 #define MAGIC "rdmastor verify"
 #define SOME  4096 /* blocks at a time */
 
+#define VERSION 2
+
 struct header { /* little-endian */
 	char magic[16];
 	le32 version, bs;
 	le64 seed, offset, blocks;
+	le64 disk_size;
+	le32 disk_block, reserved;
 };
 
 static uint32_t put(FILE *file, uint32_t crc, const void *p, size_t len)
@@ -26,11 +30,13 @@ static uint32_t put(FILE *file, uint32_t crc, const void *p, size_t len)
 int load_state_write(const struct verify *verify, const char *path, struct diag *diag)
 {
 	struct header header = { .magic = MAGIC,
-		.version = put_le32(1),
+		.version = put_le32(VERSION),
 		.bs = put_le32(verify->bs),
 		.seed = put_le64(verify->seed),
 		.offset = put_le64(verify->offset),
-		.blocks = put_le64(verify->blocks) };
+		.blocks = put_le64(verify->blocks),
+		.disk_size = put_le64(verify->disk_size),
+		.disk_block = put_le32(verify->disk_block) };
 	FILE *file = report_open(path, false, diag);
 	le32 crc;
 	uint32_t sum;
@@ -62,7 +68,7 @@ static bool read_header(FILE *file, struct header *header, struct verify *verify
 		.blocks = get_le64(header->blocks),
 		.bs = get_le32(header->bs) };
 	return !memcmp(header->magic, MAGIC, sizeof(header->magic)) &&
-	       get_le32(header->version) == 1 && verify->bs && !(verify->bs % 512) &&
+	       get_le32(header->version) == VERSION && verify->bs && !(verify->bs % 512) &&
 	       verify->blocks && verify->blocks <= LOAD_VERIFY_BLOCKS &&
 	       !__builtin_mul_overflow(verify->blocks, verify->bs, &size) &&
 	       verify->offset <= INT64_MAX && size <= INT64_MAX - verify->offset;
@@ -106,6 +112,8 @@ int load_state_read(struct verify *verify, bool blocks, const char *path, struct
 		err = load_verify_init(
 			verify, verify->seed, verify->offset, verify->blocks, verify->bs, diag);
 	verify->from_state = true;
+	verify->disk_size = get_le64(header.disk_size);
+	verify->disk_block = get_le32(header.disk_block);
 	if (!err && blocks && !read_blocks(file, &header, verify, &any))
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "is damaged or incomplete");
 	else if (!err && blocks && !any)
@@ -130,5 +138,7 @@ int load_state_options(struct load_options *opt, const char *path, struct diag *
 	opt->bs = verify.bs;
 	opt->offset = verify.offset;
 	opt->size = verify.blocks * verify.bs;
+	opt->state_disk_size = verify.disk_size;
+	opt->state_disk_block = verify.disk_block;
 	return 0;
 }

@@ -101,8 +101,23 @@ bool load_verify_same(const struct verify *verify, uint64_t block, const uint8_t
 	return first_wrong(verify, block, p) == verify->bs;
 }
 
-static void what_instead(
-	const struct verify *verify, uint64_t block, uint64_t at, uint64_t is, char text[120])
+/* What a word is made of but for its offset: the seed and the generation. */
+static uint64_t origin(uint64_t off, const uint8_t *p)
+{
+	le64 w;
+
+	memcpy(&w, p, sizeof(w));
+	return unmix(get_le64(w)) ^ off;
+}
+
+/* By another seed, every word of a block that was written here has the same origin. */
+static bool is_of_another_run(uint64_t off, const uint8_t *p)
+{
+	return origin(off, p) == origin(off + 8, p + 8);
+}
+
+static void what_instead(const struct verify *verify, uint64_t block, uint64_t at, uint64_t is,
+	const uint8_t *p, char text[120])
 {
 	uint64_t made_of = unmix(is) ^ verify->seed,
 		 off = made_of & ((1ull << GENERATION_SHIFT) - 1);
@@ -117,6 +132,8 @@ static void what_instead(
 			verify->generation[block] - generation == 1 ? "" : "s");
 	else if (off % 8 == at % 8 && off >= verify->offset && off < end && generation)
 		snprintf(text, 120, "data written to byte %" PRIu64, off);
+	else if (is_of_another_run(verify->offset + block * verify->bs, p))
+		snprintf(text, 120, "data that another run wrote there");
 	else
 		snprintf(text, 120, "data that %s didn't write",
 			verify->from_state ? "the run of the state" : "this run");
@@ -131,7 +148,7 @@ uint64_t load_verify_explain(
 	le64 is;
 
 	memcpy(&is, p + start, sizeof(is));
-	what_instead(verify, block, off + start, get_le64(is), instead);
+	what_instead(verify, block, off + start, get_le64(is), p, instead);
 	diag_set(diag, DIAG_MISMATCH, EIO, "byte %" PRIu64 ": read back wrong data: %s",
 		off + wrong, instead);
 	return off + wrong;

@@ -9,6 +9,8 @@
 struct verify { /* state of a part of the disk */
 	uint64_t seed, offset, blocks;
 	uint32_t bs;
+	uint64_t disk_size; /* of the disk in bytes, and its block size: for the file */
+	uint32_t disk_block;
 	uint16_t *generation; /* per block; 0 = unknown. Populated on write */
 	bool from_state;      /* of another run, by load_state_read() */
 };

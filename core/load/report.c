@@ -53,6 +53,21 @@ static void warn(struct load_report *report, const char *code, const char *fmt, 
 	va_end(args);
 }
 
+static void check_state(struct load_report *report)
+{
+	const struct load_options *load = &report->load;
+	const struct bdev_limits *lim = &report->disk->lim;
+
+	if (lim->size != load->state_disk_size)
+		warn(report, "other-size",
+			"has %" PRIu64 " bytes, but %s is about a disk of %" PRIu64, lim->size,
+			load->verify_only, load->state_disk_size);
+	if (lim->block != load->state_disk_block)
+		warn(report, "other-block-size",
+			"has blocks of %u bytes, but %s is about a disk with blocks of %u",
+			lim->block, load->verify_only, load->state_disk_block);
+}
+
 void load_report_check(struct load_report *report)
 {
 	const struct load_result *result = &report->result;
@@ -80,8 +95,10 @@ void load_report_check(struct load_report *report)
 		warn(report, "timeout", "timed out after %.2f s", result->seconds);
 	else if (result->stopped)
 		warn(report, "interrupted", "interrupted after %.2f s", result->seconds);
-	if (report->load.verify_only)
+	if (report->load.verify_only) {
+		check_state(report);
 		return;
+	}
 	if (result->seconds < 1)
 		warn(report, "short", "ran for %.3g s: too short for reliable results",
 			result->seconds);

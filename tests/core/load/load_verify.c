@@ -104,6 +104,15 @@ Test(load_verify, of_another_run, .init = begin, .fini = end)
 	verify.generation[7] = 1;
 	cr_assert_not(load_verify_same(&verify, 7, block));
 	load_verify_explain(&verify, 7, block, &why);
+	diag_says(&why, DIAG_MISMATCH, NULL, "another_run");
+}
+
+Test(load_verify, of_no_run, .init = begin, .fini = end)
+{
+	for (unsigned i = 0; i < BS; i++)
+		block[i] = (uint8_t)(7 * i + 1);
+	verify.generation[7] = 1;
+	load_verify_explain(&verify, 7, block, &why);
 	diag_says(&why, DIAG_MISMATCH, NULL, "this_run");
 	verify.from_state = true;
 	load_verify_explain(&verify, 7, block, &why);
@@ -126,15 +135,18 @@ Test(load_verify, a_state_that_is_damaged_is_refused, .init = begin, .fini = end
 	for (unsigned i = 0; i < 100; i += 3)
 		write_block(i);
 	write_block(3);
+	verify.disk_size = 5ull << 40;
+	verify.disk_block = 4096;
 	cr_assert_eq(load_state_write(&verify, path, &why), 0, "%s", why.text);
 	cr_assert_eq(load_state_read(&read_back, true, path, &why), 0, "%s", why.text);
 	cr_assert(read_back.seed == verify.seed && read_back.offset == OFFSET &&
-		  read_back.blocks == 100 && read_back.bs == BS);
+		  read_back.blocks == 100 && read_back.bs == BS &&
+		  read_back.disk_size == verify.disk_size && read_back.disk_block == 4096);
 	cr_assert_arr_eq(read_back.generation, verify.generation, 200);
 	load_verify_fini(&read_back);
 
 	len = pread(fd, bytes, sizeof(bytes), 0);
-	cr_assert_eq(len, 48 + 200 + 4);
+	cr_assert_eq(len, 64 + 200 + 4);
 	for (ssize_t i = 0; i < 2 * len; i++) { /* too short, then a wrong byte */
 		size_t size = (size_t)(i < len ? i : len);
 
