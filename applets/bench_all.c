@@ -116,8 +116,8 @@ static int start_servers(struct bench *bench, struct bench_servers *servers)
 }
 
 /* Open the disk before the servers do, which need --force, as both write to it: so its failure is
- * reported once, and what the user did not force is refused. */
-static int check_disk(struct bench *bench, const char *disk, bool write)
+ * reported once, and what the user did not force is refused, as are impossible combinations. */
+static int check_disk(struct bench *bench, const char *disk, bool write, uint64_t *size)
 {
 	struct bdev *bdev = NULL;
 	struct bdev_env env;
@@ -127,6 +127,10 @@ static int check_disk(struct bench *bench, const char *disk, bool write)
 	env.force = bench->opts->force;
 	if (!err)
 		err = disk_open(bench->call, &bdev, bench->task.loop, disk, &env);
+	if (!err) {
+		*size = bdev->lim.size;
+		err = bench_check_plan(bench, bdev);
+	}
 	bdev_close(bdev);
 	return err;
 }
@@ -135,11 +139,12 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 {
 	struct bench_servers *servers = *started = calloc(1, sizeof(*servers));
 	bool write = bdev_uri_in_memory(disk) || bench_writes(bench);
+	uint64_t size = 0;
 	int err;
 
 	if (!servers)
 		return diag_sys(bench->call->diag, ENOMEM, "servers");
-	err = check_disk(bench, disk, write);
+	err = check_disk(bench, disk, write, &size);
 	if (!err)
 		err = bench_folder_make(&servers->folder, bench->call->diag);
 	if (err)
@@ -153,8 +158,8 @@ int bench_servers_start(struct bench *bench, const char *disk, struct bench_serv
 			write ? "overwrite" : "read");
 	err = start_servers(bench, servers);
 	if (!err && bench->opts->kernel)
-		err = bench_kernel_start(
-			bench, disk, write ? "--force" : "--ro", servers->rdma, &servers->kernel);
+		err = bench_kernel_start(bench, disk, size, write ? "--force" : "--ro",
+			servers->rdma, &servers->kernel);
 	return err;
 }
 

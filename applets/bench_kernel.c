@@ -3,6 +3,7 @@
  * it in the reverse order. Each has a server of its own, whose disk has a random identity: so the
  * kernel takes none of them for another path to a disk that it knows. */
 #include "bench_kernel.h"
+#include "bench_nfs.h"
 #include "disk_open.h"
 #include "kernel_sys.h"
 #include <errno.h>
@@ -47,7 +48,18 @@ struct attachment {
 
 struct bench_kernel {
 	struct attachment attachment[INITIATORS];
+	struct bench_nfs *nfs; /* NULL: not measured */
 };
+
+int bench_kernel_check_rdma(const char *rdma, struct diag *diag)
+{
+	if (strstr(rdma, "rdma=verbs"))
+		return 0;
+	diag_set(diag, DIAG_NO_DEVICE, ENODEV,
+		"no RDMA device whose network interface has an IPv4 address");
+	diag_hint(diag, "create one with: rdma link add rxe0 type rxe netdev NETDEV");
+	return -ENODEV;
+}
 
 static bool needs_rdma(const struct initiator *initiator)
 {
@@ -69,12 +81,8 @@ static void start_server(struct bench *bench, struct attachment *at, const char 
 	const char *on_loss = bench->opts->on_loss;
 	struct bench_child *server = &at->server;
 
-	if (needs_rdma(initiator) && !strstr(rdma, "rdma=verbs")) {
-		diag_set(&at->why, DIAG_NO_DEVICE, ENODEV,
-			"no RDMA device whose network interface has an IPv4 address");
-		diag_hint(&at->why, "create one with: rdma link add rxe0 type rxe netdev NETDEV");
+	if (needs_rdma(initiator) && bench_kernel_check_rdma(rdma, &at->why))
 		return;
-	}
 	bench_child_add(server, (const char *const[]){ initiator->serve, disk, mode, "--anonymous",
 					"--json", "--quiet", initiator->protocol, NULL });
 	if (initiator->listen)
@@ -176,15 +184,29 @@ static void refuse_to_end(struct task *task)
 	call_warn_once(bench->call, "all disks are detached from the kernel first");
 }
 
-int bench_kernel_start(struct bench *bench, const char *disk, const char *mode, const char *rdma,
-	struct bench_kernel **started)
+/* First of all, as it takes the longest to get ready. */
+static int start_nfs(struct bench *bench, const char *disk, uint64_t size, const char *rdma,
+	struct bench_nfs **nfs)
+{
+	if (bench_nfs_fits(disk))
+		return bench_nfs_start(bench, rdma, size, nfs);
+	call_note(bench->call, "NFS is not measured: only a disk ram:SIZE can be a file");
+	return 0;
+}
+
+int bench_kernel_start(struct bench *bench, const char *disk, uint64_t size, const char *mode,
+	const char *rdma, struct bench_kernel **started)
 {
 	struct bench_kernel *kernel = *started = calloc(1, sizeof(*kernel));
 	uint64_t until = loop_clock() + READY_MS * MSEC;
+	int err;
 
 	if (!kernel)
 		return diag_sys(bench->call->diag, ENOMEM, "initiators");
 	bench->task.repeated = refuse_to_end;
+	err = start_nfs(bench, disk, size, rdma, &kernel->nfs);
+	if (err)
+		return err;
 	for (unsigned i = 0; i < INITIATORS; i++) {
 		kernel->attachment[i].initiator = &initiators[i];
 		start_server(bench, &kernel->attachment[i], disk, mode, rdma);
@@ -200,7 +222,7 @@ int bench_kernel_start(struct bench *bench, const char *disk, const char *mode, 
 		if (bench->task.stop)
 			return -EINTR;
 	}
-	return 0;
+	return kernel->nfs ? bench_nfs_mount(bench, kernel->nfs) : 0;
 }
 
 void bench_kernel_sources(struct bench_kernel *kernel, struct bench_sources *sources)
@@ -215,14 +237,25 @@ void bench_kernel_sources(struct bench_kernel *kernel, struct bench_sources *sou
 			.server = at->server.run.call.pid,
 			.why = at->why };
 	}
+	if (kernel)
+		bench_nfs_source(kernel->nfs, sources);
+}
+
+static void rehearse(
+	struct bench_sources *sources, const struct matrix_disk *disk, const char *name)
+{
+	if (sources->count == MATRIX_DISKS)
+		return;
+	sources->disk[sources->count] = *disk;
+	sources->disk[sources->count++].name = name;
 }
 
 void bench_kernel_rehearse(struct bench_sources *sources, const struct matrix_disk *disk)
 {
-	for (unsigned i = 0; i < INITIATORS && sources->count < MATRIX_DISKS; i++) {
-		sources->disk[sources->count] = *disk;
-		sources->disk[sources->count++].name = initiators[i].name;
-	}
+	for (unsigned i = 0; i < INITIATORS; i++)
+		rehearse(sources, disk, initiators[i].name);
+	if (bench_nfs_fits(disk->uri))
+		rehearse(sources, disk, BENCH_NFS);
 }
 
 /* By force: once its server has ended, a disk that is in use by then is of no use to anyone. */
@@ -257,10 +290,11 @@ static void settle(struct bench *bench, struct attachment *at, uint64_t until)
 int bench_kernel_stop(struct bench *bench, struct bench_kernel *kernel)
 {
 	uint64_t until = loop_clock() + READY_MS * MSEC;
-	int rc = EXIT_DONE;
+	int rc;
 
 	if (!kernel)
-		return rc;
+		return EXIT_DONE;
+	rc = bench_nfs_stop(bench, kernel->nfs);
 	for (unsigned i = 0; i < INITIATORS; i++)
 		settle(bench, &kernel->attachment[i], until);
 	for (unsigned i = INITIATORS; i--;)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* bench --matrix: open the disks, show the progress, and write the results. */
 #include "bench_matrix.h"
+#include "bench_nfs.h"
 #include "disk_open.h"
 #include <errno.h>
 #include <stdio.h>
@@ -143,9 +144,9 @@ static int report(
 		       : EXIT_DONE;
 }
 
-static int measure(struct bench *bench, struct bench_sources *sources)
+static struct matrix_options options_of(struct bench *bench)
 {
-	const struct matrix_options opt = { .bs = bench->bs,
+	return (struct matrix_options){ .bs = bench->bs,
 		.depth = bench->depth,
 		.reads = bench->reads,
 		.rw = bench->opts->rw,
@@ -153,6 +154,22 @@ static int measure(struct bench *bench, struct bench_sources *sources)
 		.load = bench->report.load,
 		.progress = show_progress,
 		.arg = bench };
+}
+
+int bench_check_plan(struct bench *bench, struct bdev *bdev)
+{
+	const struct matrix_options opt = options_of(bench);
+	struct matrix_disk disk = { .name = bdev->uri, .uri = bdev->uri, .bdev = bdev };
+	struct matrix *matrix;
+	int err = matrix_new(&matrix, &opt, &disk, 1, bench->call->diag);
+
+	matrix_free(matrix);
+	return err;
+}
+
+static int measure(struct bench *bench, struct bench_sources *sources)
+{
+	const struct matrix_options opt = options_of(bench);
 	struct matrix *matrix;
 	int rc = matrix_new(&matrix, &opt, sources->disk, sources->count, bench->call->diag);
 
@@ -185,7 +202,7 @@ static int fill(struct bench *bench, struct bench_sources *sources)
 {
 	struct load_options load = bench->report.load;
 	struct load_result *result = calloc(1, sizeof(*result));
-	pid_t filled = 0;
+	pid_t filled = -1;
 	struct diag why;
 	int err = result ? 0 : diag_sys(bench->call->diag, ENOMEM, "figures");
 
@@ -259,7 +276,7 @@ static int measure_all(struct bench *bench, struct bench_sources *sources)
 		rc = bench_servers_sources(servers, sources, bench->call->diag);
 	if (!rc)
 		rc = bench_open_sources(bench, sources, memory || bench_writes(bench));
-	if (!rc && memory && strncasecmp(disk, "null:", strlen("null:")))
+	if (!rc && bench_nfs_fits(disk))
 		rc = fill(bench, sources);
 	if (!rc)
 		rc = measure(bench, sources);

@@ -21,6 +21,9 @@ int bench_open_sources(struct bench *, struct bench_sources *, bool write);
 void bench_warn_failure(struct bench *, const struct matrix_disk *);
 void bench_close_sources(struct bench_sources *);
 
+/* Check that the combinations are possible on a disk. DIAG_USAGE: one is not. */
+int bench_check_plan(struct bench *, struct bdev *);
+
 /* Serve one disk by every protocol. Returns 0, -errno, or the exit status of a failure that a
  * server has printed. On failure *servers is to be stopped as well. */
 struct bench_servers;

@@ -6,7 +6,7 @@
 #include "load.h"
 #include <sys/types.h>
 
-#define MATRIX_DISKS   16
+#define MATRIX_DISKS   17
 #define MATRIX_LIST    16 /* values of a list */
 #define MATRIX_CELLS   256
 #define MATRIX_ROUNDS  99

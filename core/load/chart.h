@@ -27,7 +27,7 @@ struct chart_series {
 	unsigned points;
 };
 
-#define CHART_SERIES 16
+#define CHART_SERIES 17
 
 struct chart {
 	const char *title;

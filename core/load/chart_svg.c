@@ -45,6 +45,7 @@ static const struct {
 	{ "#7f3808", "12 4", 0, -4.8, "l4.6 8h-9.2z", true },
 	{ "#b8651a", "1 3", -4.5, 0, "h9m-4.5-4.5v9", false },
 	{ "#6b2c00", "9 3 2 3 2 3", -3.6, -3.6, "l7.2 7.2m0-7.2l-7.2 7.2", false },
+	{ "#98480c", "4 2 1 2", -4.5, -2, "l9 4m0-4l-9 4m4.5-6.5v9", false },
 };
 
 /* Write text for XML, without what XML and terminals don't allow. If it is longer than `most`

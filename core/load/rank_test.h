@@ -5,7 +5,7 @@
 
 #define RANK_EXACT 24 /* most figures of both samples for the exact distribution */
 
-#define RANK_TESTS 4096 /* most at a time */
+#define RANK_TESTS 4352 /* most at a time */
 
 struct rank_test {
 	double u; /* pairs in which the first sample has the larger figure; equal ones count half */

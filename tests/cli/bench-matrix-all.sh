@@ -79,6 +79,10 @@ error 1 not-found 'none.img' 'no.such' "${all[@]}" none.img
 same 'messages of one failure' "$(grep -c . error.err)" 1
 nothing_left || die 'a server is left after a failure'
 error 2 usage '' '2 1 --all' "${all[@]}" disk.img disk.img
+# an impossible combination is one of the disk, before it is served
+error 2 usage ram:4K '4096 65536' "${all[@]}" --bs 4K,64K ram:4K
+error 2 usage ram:64M '--bs 512' "${all[@]}" --bs 3000
+error 2 usage disk.img '--offset' "${all[@]}" --offset 2M disk.img
 error 2 usage '' '--all --matrix' "$RDMASTOR" bench --all
 
 # --kernel needs root, and says so before anything runs

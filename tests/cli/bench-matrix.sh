@@ -156,7 +156,7 @@ error 2 usage '' '--iodepth \b1\b twice' "${u[@]}" disk.img --iodepth 1,1
 error 2 usage '' '--rwmixread 0.to.100' "${u[@]}" disk.img --rw randrw --rwmixread 50,101
 error 2 usage '' '--rounds 1.to.99' "${u[@]}" disk.img --rounds 100
 error 2 usage disk.img '--bs 512' "${u[@]}" disk.img --bs 4K,1000
-error 2 usage '' '17 16' "${u[@]}" ram:1M{,,,,,,,,,,,,,,,,}
+error 2 usage '' '18 17' "${u[@]}" ram:1M{,,,,,,,,,,,,,,,,,}
 error 1 not-found none/x.svg create "${u[@]}" disk.img --svg none/x.svg
 error 1 not-found none/x.csv create "${u[@]}" disk.img --csv none/x.csv
 b=("$RDMASTOR" bench disk.img)

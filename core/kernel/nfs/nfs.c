@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* The kernel's NFS client: its modules, and the client address. */
+/* The modules of the kernel's NFS client and server, and the client address. */
 #include "kernel_nfs.h"
+#include "kernel_nfsd.h"
 #include "kernel_sys.h"
 #include "modules/modules.h"
 #include <errno.h>
@@ -72,6 +73,13 @@ int kernel_nfs_ready(int root, bool rdma, uint8_t major, struct diag *diag)
 		return -diag->err;
 	}
 	return rdma ? need(root, "rpcrdma", diag) : 0;
+}
+
+int kernel_nfsd_ready(int root, struct diag *diag)
+{
+	int err = need(root, "nfsd", diag);
+
+	return err ? err : need(root, "rpcrdma", diag);
 }
 
 int kernel_source_addr(const struct addr *to, char text[ADDR_TEXT], struct diag *diag)

@@ -37,7 +37,7 @@ static void fill(unsigned nth, const char *name, unsigned points, double start, 
 static const char *const names[CHART_SERIES] = { "NVMe/RDMA", "NVMe/TCP", "iSER", "iSCSI", "SRP",
 	"NBD", "NBD over unix", "RDMA", "nvme+tcp://[2001:db8::1]/nqn.2024-01.com.example:disk1",
 	"kernel NVMe/TCP", "kernel NVMe/RDMA", "kernel iSCSI", "kernel iSER", "kernel SRP", "ublk",
-	"kernel NBD" };
+	"kernel NBD", "kernel NFS" };
 
 static void fill_all(double step, double factor)
 {
