@@ -246,7 +246,7 @@ struct load_report {
 	bool timed_out, verbose;
 	bool memory; /* a disk without storage */
 	int error;   /* errno of the load */
-	struct {
+	struct load_warning {
 		const char *code;
 		char text[160];
 	} warning[LOAD_WARNINGS];

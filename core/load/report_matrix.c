@@ -74,10 +74,66 @@ static void print_bars(struct out *out, const struct matrix *matrix, unsigned ce
 	chart_bars(out, bar, bars, FIGURE_COUNT, out_columns(), chart_utf8());
 }
 
+struct warnings { /* of a disk */
+	const char *name;
+	struct load_warning warning[LOAD_WARNINGS];
+	unsigned count;
+};
+
+static bool has_warning(const struct warnings *disk, const char *code)
+{
+	for (unsigned i = 0; i < disk->count; i++)
+		if (!strcmp(disk->warning[i].code, code))
+			return true;
+	return false;
+}
+
+/* One of a kind, that of the first disk; then the names of the others that have it. */
+static void print_kinds(struct out *out, const struct warnings *list, unsigned count)
+{
+	char also[640];
+
+	for (unsigned i = 0; i < count; i++)
+		for (unsigned j = 0; j < list[i].count; j++) {
+			const struct load_warning *warning = &list[i].warning[j];
+			unsigned first = 0;
+			size_t len = 0;
+
+			while (!has_warning(&list[first], warning->code))
+				first++;
+			if (first < i)
+				continue;
+			out_line(out, "  ! %s: %s", list[i].name, warning->text);
+			also[0] = 0;
+			for (unsigned k = i + 1; k < count && len < sizeof(also); k++)
+				if (has_warning(&list[k], warning->code))
+					len += (size_t)snprintf(also + len, sizeof(also) - len,
+						"%s%s", len ? ", " : "", list[k].name);
+			if (also[0])
+				out_line(out, "    also: %s", also);
+		}
+}
+
+static void print_disk_warnings(struct out *out, const struct matrix *matrix, unsigned cell)
+{
+	struct warnings list[MATRIX_DISKS];
+	struct load_report report;
+	unsigned count = 0;
+
+	for (unsigned disk = 0; disk < matrix->disks; disk++) {
+		if (!matrix_row(matrix, cell, disk)->loads)
+			continue;
+		matrix_load_report(&report, matrix, cell, disk);
+		list[count].name = matrix->disk[disk].name;
+		list[count].count = report.warnings;
+		memcpy(list[count++].warning, report.warning, sizeof(report.warning));
+	}
+	print_kinds(out, list, count);
+}
+
 static void print_warnings(struct out *out, const struct matrix *matrix, unsigned cell)
 {
 	struct rounds_comparison noise;
-	struct load_report report;
 	char name[64];
 
 	for (unsigned disk = 0; disk <= matrix->disks; disk++) {
@@ -88,14 +144,7 @@ static void print_warnings(struct out *out, const struct matrix *matrix, unsigne
 				matrix_row_name(matrix, disk, name), loads,
 				matrix->cell[cell].rounds);
 	}
-	for (unsigned disk = 0; disk < matrix->disks; disk++) {
-		if (!matrix_row(matrix, cell, disk)->loads)
-			continue;
-		matrix_load_report(&report, matrix, cell, disk);
-		for (unsigned i = 0; i < report.warnings; i++)
-			out_line(
-				out, "  ! %s: %s", matrix->disk[disk].name, report.warning[i].text);
-	}
+	print_disk_warnings(out, matrix, cell);
 	matrix_comparison(&noise, matrix, cell, matrix->disks, MATRIX_IOPS);
 	if (noise.verdict == ROUNDS_FASTER || noise.verdict == ROUNDS_SLOWER ||
 		noise.ratio.high - noise.ratio.low > NOISE)

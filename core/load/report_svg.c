@@ -86,7 +86,8 @@ static void draw(struct picture *picture, FILE *to)
 			.x = { "latency, 99 %", CHART_LOG10, FIGURE_NS },
 			.y = { "IOPS", CHART_LINEAR, FIGURE_COUNT } },
 	};
-	char title[96], about[160], bs[16], size[16], cdf[64];
+	char title[96], about[160], bs[16], size[16], cdf[64], bars[24] = "";
+	double coverage = matrix_coverage(matrix);
 	unsigned count = 0;
 
 	for (unsigned disk = 0; disk < matrix->disks; disk++)
@@ -110,11 +111,12 @@ static void draw(struct picture *picture, FILE *to)
 		picture->chart[i].count = count;
 	snprintf(title, sizeof(title), "%s, %s, %u %% reads", matrix->opt.rw,
 		out_human(cell->bs, bs), cell->read_percent);
-	snprintf(about, sizeof(about),
-		"%u rounds of %.3g s, %u job%s, %s of each disk; bars: %.1f %%", cell->rounds,
-		matrix->opt.load.runtime_ms / 1000., matrix->opt.load.jobs,
-		matrix->opt.load.jobs == 1 ? "" : "s", out_human(matrix->opt.load.size, size),
-		100 * matrix_coverage(matrix));
+	if (coverage > 0)
+		snprintf(bars, sizeof(bars), "; bars: %.1f %%", 100 * coverage);
+	snprintf(about, sizeof(about), "%u round%s of %.3g s, %u job%s, %s of each disk%s",
+		cell->rounds, cell->rounds == 1 ? "" : "s", matrix->opt.load.runtime_ms / 1000.,
+		matrix->opt.load.jobs, matrix->opt.load.jobs == 1 ? "" : "s",
+		out_human(matrix->opt.load.size, size), bars);
 	chart_svg(to, title, about, picture->chart, picture->charts);
 }
 

@@ -48,6 +48,12 @@ grep -q 'warning: disk.img: any .* can overwrite it' err || die "no warning that
 jq -e '([.rows[] | select(.name == "socket") | .read_percent] | unique) == [100]
 	and ([.rows[] | select(.read_percent == 0 and (.again | not))] | length) == 7' out >/dev/null || die "$(cat out)"
 
+# a warning of each kind, however many disks have it
+"${all[@]}" --svg one.svg >text 2>err || die "status $?: $(cat err)"
+same 'warnings of short loads' "$(grep -c '^  ! .*: ran for .* too short' text)" 1
+has_line '^    also: nvme.rdma, iscsi, iser, srp.cm, nbd.unix, nbd, socket, rdma$' "$(<text)" || die "$(cat text)"
+grep -q '>1 round of 0.1 s, 1 job, 64 MiB of each disk<' one.svg || die "$(grep -o '>[^<]* of each disk[^<]*<' one.svg)"
+
 # a rate is not the socket's; a disk that is in use is not overwritten without --force
 "${all[@]}" --rate-iops 1000 --json ram:96K --size 32K >out 2>err || die "status $?: $(cat err)"
 valid out

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Which modules the kernel's NFS client has, on trees of files; the way to an address. */
+/* Which modules the kernel's NFS client and server have, on trees of files; the way to an address.
+ */
 #include "kernel_nfs.h"
+#include "kernel_nfsd.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -33,6 +35,20 @@ Test(nfs, modules)
 	diag_says(&why, DIAG_NO_MODULE, NULL, "module_rpcrdma");
 	tree_dir(&tree, "sys/module/rpcrdma");
 	cr_assert_eq(kernel_nfs_ready(tree.root, true, 3, &why), 0);
+	tree_free(&tree);
+}
+
+Test(nfs, modules_of_the_server)
+{
+	struct tree tree = tree_new();
+
+	cr_assert_eq(kernel_nfsd_ready(tree.root, &why), -ENOENT);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "module_nfsd");
+	tree_dir(&tree, "sys/module/nfsd");
+	cr_assert_eq(kernel_nfsd_ready(tree.root, &why), -ENOENT);
+	diag_says(&why, DIAG_NO_MODULE, NULL, "module_rpcrdma");
+	tree_dir(&tree, "sys/module/rpcrdma");
+	cr_assert_eq(kernel_nfsd_ready(tree.root, &why), 0);
 	tree_free(&tree);
 }
 
