@@ -70,6 +70,8 @@ static int export_file(const struct bench_nfs *nfs, struct kernel_nfsd *nfsd, st
 {
 	int err;
 
+	if (kernel_nfsd_check(ROOT, diag))
+		return -diag->err;
 	if (mount("nfsd", nfs->folder[CONTROL], "nfsd", 0, NULL))
 		return diag_sys(diag, errno, "mount the file system nfsd");
 	err = kernel_nfsd_start(ROOT, nfsd, diag);
@@ -125,6 +127,8 @@ static int serve(int lifeline, const void *arg, void *out)
 	signal(SIGPIPE, SIG_IGN);
 	if (!make_file(nfs, &why))
 		export_file(nfs, &nfsd, &why);
+	if (why.code == DIAG_BUSY)
+		diag_hint(&why, "mount an export of it, and measure a file there with --matrix");
 	if (write(REPORT, &why, sizeof(why)) < 0)
 		why.err = EPIPE;
 	close(REPORT);

@@ -20,6 +20,9 @@ struct kernel_nfsd {         /* zeroed, then set by the owner */
 
 /* Load the modules. */
 int kernel_nfsd_ready(int root, struct diag *);
+/* Check that no NFS server runs, before the file system nfsd is mounted: the last unmount of it
+ * stops any server. DIAG_BUSY: one runs. */
+int kernel_nfsd_check(int root, struct diag *);
 /* Start it, NFS 4 only. DIAG_BUSY: this machine has an NFS server already, which is not touched.
  * A failure leaves nothing behind. */
 int kernel_nfsd_start(int root, struct kernel_nfsd *, struct diag *);

@@ -56,6 +56,19 @@ static int set(int root, const struct kernel_nfsd *nfsd, const char *name, const
 	return put(root, diag, text, "%s/%s", nfsd->control, name);
 }
 
+int kernel_nfsd_check(int root, struct diag *diag)
+{
+	char text[1024];
+	const char *threads;
+
+	if (kernel_sys_read(root, text, sizeof(text), "proc/net/rpc/nfsd") < 0)
+		return 0;
+	threads = strstr(text, "\nth ");
+	if (!threads || !strtoul(threads + strlen("\nth "), NULL, 10))
+		return 0;
+	return diag_set(diag, DIAG_BUSY, EBUSY, "this machine has an NFS server already");
+}
+
 /* A listener without threads is that of a server which is about to start. */
 static int check_idle(int root, const struct kernel_nfsd *nfsd, struct diag *diag)
 {

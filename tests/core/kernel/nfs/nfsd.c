@@ -85,6 +85,18 @@ Test(nfsd, grace, .init = begin, .fini = end)
 	cr_assert_not(kernel_nfsd_in_grace(tree.root, &nfsd));
 }
 
+Test(nfsd, a_server_is_found_before_anything_is_mounted, .init = begin, .fini = end)
+{
+	cr_assert_eq(kernel_nfsd_check(tree.root, &why), 0, "without the module");
+	tree_file(
+		&tree, "proc/net/rpc/nfsd", "rc 0 0 0\nfh 0 0 0 0 0\nio 0 0\nth 0 0 0.000\nra 0\n");
+	cr_assert_eq(kernel_nfsd_check(tree.root, &why), 0);
+	tree_file(
+		&tree, "proc/net/rpc/nfsd", "rc 0 0 0\nfh 0 0 0 0 0\nio 0 0\nth 8 0 0.000\nra 0\n");
+	cr_assert_eq(kernel_nfsd_check(tree.root, &why), -EBUSY);
+	diag_says(&why, DIAG_BUSY, NULL, "NFS_server already");
+}
+
 /* Of another server nothing is changed, also by a stop. */
 Test(nfsd, another_server, .init = begin, .fini = end)
 {
