@@ -200,13 +200,15 @@ void matrix_report_text(struct out *out, const struct matrix *matrix)
 	for (unsigned cell = 0; cell < matrix->cells; cell++)
 		if (matrix->cell[cell].rounds)
 			print_cell(out, matrix, cell);
-	if (!matrix_coverage(matrix))
+	if (!matrix->cell[0].rounds)
 		return;
 	out_line(out, "%s", "");
-	out_line(out,
-		"bounds: of the median of the rounds, with a probability of %.1f %% or more%s",
-		100 * matrix_coverage(matrix),
-		matrix_failed(matrix) ? " if it was measured in all" : "");
+	if (matrix_coverage(matrix))
+		out_line(out,
+			"bounds: of the median of the rounds, with a probability of %.1f %% or "
+			"more%s",
+			100 * matrix_coverage(matrix),
+			matrix_failed(matrix) ? " if it was measured in all" : "");
 	out_line(out, "CPU: time per request of this process, and of the server's if it is known");
 	out_line(out, "ratio: of IOPS to %s in the same round; %s is its own noise",
 		matrix->disk[0].name, matrix_row_name(matrix, matrix->disks, text));

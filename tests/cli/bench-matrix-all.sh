@@ -52,6 +52,8 @@ jq -e '([.rows[] | select(.name == "socket") | .read_percent] | unique) == [100]
 "${all[@]}" --svg one.svg >text 2>err || die "status $?: $(cat err)"
 same 'warnings of short loads' "$(grep -c '^  ! .*: ran for .* too short' text)" 1
 has_line '^    also: nvme.rdma, iscsi, iser, srp.cm, nbd.unix, nbd, socket, rdma$' "$(<text)" || die "$(cat text)"
+has_line '^ratio: of IOPS to nvme.tcp in the same round' "$(<text)" || die "$(cat text)"
+! grep -q '^bounds:' text || die "bounds of one round: $(cat text)"
 grep -q '>1 round of 0.1 s, 1 job, 64 MiB of each disk<' one.svg || die "$(grep -o '>[^<]* of each disk[^<]*<' one.svg)"
 
 # a rate is not the socket's; a disk that is in use is not overwritten without --force
