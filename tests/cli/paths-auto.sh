@@ -44,7 +44,7 @@ survives() {
 	bench=$!
 	wait_running "$bench" under_load "$SERVER"
 	ours status >status.out
-	grep -q '^path 1: .*10\.0\.1\.1.*: up$' status.out && grep -q '^path 2: .*10\.0\.2\.1.*: up$' status.out || die "$(cat status.out)"
+	grep -q '^path 1: .*10\.0\.1\.1.*: up, ' status.out && grep -q '^path 2: .*10\.0\.2\.1.*: up, ' status.out || die "$(cat status.out)"
 	other ip link set there1 down
 	wait_running "$SERVER" is_lost
 	before=$(writes)

@@ -62,6 +62,16 @@ wait_until is '.paths[1].access' '"non-optimized"'
 before=$(of '.paths[1].requests')
 reads
 same 'path 2 is not used now' "$(of '.paths[1].requests')" "$before"
+same 'of all requests it has a share' "$(of '.paths | .[1].requests * 20 > .[0].requests')" true
+"$RDMASTOR" bench "$URI" --rw randread --bs 4K --runtime 3600 >bench.out 2>&1 &
+bench=$!
+"$RDMASTOR" status --watch 1 >watched &
+watching=$!
+cleanup_fn kill $bench $watching
+wait_running $bench grep -q '^path 2: .*, non-optimized, .* 0% of requests$' watched
+grep -q '^path 1: .* 100% of requests$' watched || die "$(cat watched)"
+kill $bench $watching
+wait $bench $watching || true
 doctor 0 "$both"
 finds path-policy warning '.policy == "round-robin" and (.hint | length > 0)'
 doctor 0 "$a?path=10.0.2.1"

@@ -24,11 +24,11 @@ static void put_loss(struct out *out, const struct list_loss *loss)
 	out_nonempty(out, "on_loss", status_policy(loss, text));
 	out_object(out, "timeouts");
 	put_signed(out, "reconnect_seconds", loss->retry_s);
-	put_signed(out, "reconnect_left_seconds", loss->retry_left_s);
 	put_signed(out, "fail_seconds", loss->fail_s);
 	put_signed(out, "give_up_seconds", loss->give_up_s);
 	put_signed(out, "fail_left_seconds", loss->fail_left_s);
 	put_signed(out, "give_up_left_seconds", loss->give_up_left_s);
+	put_signed(out, "reconnect_left_seconds", loss->retry_left_s);
 	out_end(out);
 	if (loss->attempts >= 0)
 		out_u64(out, "attempts", NULL, (uint64_t)loss->attempts);
@@ -130,6 +130,20 @@ static void put_iscsi(struct out *out, const struct list_link *link, const struc
 	out_end(out);
 }
 
+static void put_access(struct out *out, const struct list_path *path)
+{
+	out_nonempty(out, "access", path->access);
+	if (path->has_group)
+		out_u64(out, "group", NULL, path->group);
+	if (path->preferred)
+		out_bool(out, "preferred", NULL, true);
+	out_nonempty(out, "map_state", path->map_state);
+	if (path->has_priority)
+		out_real(out, "priority", NULL, path->priority, 0);
+	if (path->counted)
+		out_u64(out, "requests", NULL, path->requests);
+}
+
 static void put_path(struct out *out, const struct kernel_list *list, const struct list_path *path)
 {
 	const struct list_link *link = &list->link[path->link];
@@ -144,16 +158,6 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 	out_word(out, "state", link->state);
 	out_nonempty(out, "node", path->node);
 	out_word(out, "path_state", path->state);
-	out_nonempty(out, "access", path->access);
-	if (path->has_group)
-		out_u64(out, "group", NULL, path->group);
-	if (path->preferred)
-		out_bool(out, "preferred", NULL, true);
-	out_nonempty(out, "map_state", path->map_state);
-	if (path->has_priority)
-		out_real(out, "priority", NULL, path->priority, 0);
-	if (path->counted)
-		out_u64(out, "requests", NULL, path->requests);
 	put_target(out, link, path);
 	put_address(out, link);
 	out_nonempty(out, "host_traddr", link->source);
@@ -168,6 +172,7 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 		put_loss(out, &link->loss);
 	if (link->iscsi.is)
 		put_iscsi(out, link, path);
+	put_access(out, path);
 	out_end(out);
 }
 

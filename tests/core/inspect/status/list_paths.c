@@ -118,7 +118,7 @@ Test(list_paths, groups_and_shares_of_nvme)
 
 	lines_are(&list, NULL, "/dev/nvme0n1 round-robin nvme0:nvme0c0n1 live optimized _1_ 75%",
 		"nvme1:nvme0c1n1 live non-optimized 4294967295 25%");
-	cr_assert_not_null(strstr(json, "\"path_state\":\"optimized\",\"access\":\"optimized\","
+	cr_assert_not_null(strstr(json, "\"access\":\"optimized\","
 					"\"group\":1,\"requests\":75"),
 		"%s", json);
 	free(json);
