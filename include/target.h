@@ -149,6 +149,10 @@ struct target_proto {
 	/* (T) The access through the listeners of that group has changed. NULL: the protocol does
 	 * not report it, so it can't be set. */
 	void (*access_changed)(struct target *, unsigned group);
+	/* Abort the connection's commands to that disk if its host was preempted
+	 * (reservation.h), and submit no further requests of them. Return whether there were any.
+	 */
+	bool (*preempted)(const struct target_conn *, const struct bdev *);
 	void (*free)(struct target *); /* (T) after the stop, or a failed start */
 };
 

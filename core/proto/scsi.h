@@ -8,6 +8,7 @@
  *  status    scsi_io_status
  *  complete  calls scsi_complete() first, which sets status, sense and residual
  *  busy      is true at least while scsi_nexus_busy()
+ *  preempted calls scsi_preempted()
  *
  * Commands are started with scsi_run(). The transport discards data that the initiator sends beyond
  * data_len, or for a command that was refused. data_len of a TARGET_IN command may shrink in
@@ -113,6 +114,9 @@ int scsi_nexus_new(struct scsi_nexus **, const struct scsi_nexus_conf *, struct 
 void scsi_nexus_free(struct scsi_nexus *);
 /* Return true while a fence of the nexus is in flight. NULL: false. */
 bool scsi_nexus_busy(const struct scsi_nexus *);
+/* Abort the nexus's commands to that disk if its port was preempted; see proto->preempted. NULL:
+ * false. */
+bool scsi_preempted(struct scsi_nexus *, const struct bdev *);
 
 enum scsi_tmf_function {
 	SCSI_ABORT_TASK,

@@ -70,22 +70,26 @@ static bool find_changes(const struct target_fence *fence, const struct target_c
 
 /* A target that is known here stays until the fence has passed it: its workers close behind that.
  */
-static bool pass_next(struct exclusive *exclusive)
+bool target_fence_next(const struct bdev *bdev, uint64_t *passed, struct target_fence *fence)
 {
 	struct target *next = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (struct target *target = targets; target; target = target->next)
-		if (target->number > exclusive->passed &&
-			serves(target, exclusive->cmd->disk->bdev) &&
+		if (target->number > *passed && serves(target, bdev) &&
 			(!next || target->number < next->number))
 			next = target;
 	if (next) {
-		exclusive->passed = next->number;
-		target_fence(next, &exclusive->fence);
+		*passed = next->number;
+		target_fence(next, fence);
 	}
 	pthread_mutex_unlock(&lock);
 	return next;
+}
+
+static bool pass_next(struct exclusive *exclusive)
+{
+	return target_fence_next(exclusive->cmd->disk->bdev, &exclusive->passed, &exclusive->fence);
 }
 
 static void passed(struct target_fence *fence)

@@ -6,8 +6,11 @@
 /* target.c */
 void target_conn_begin_free(struct loop_msg *); /* begin its last hop, on the target's loop */
 
-/* exclusive.c: list a target for target_cmd_exclusive() while its lanes are open. */
+/* exclusive.c: list a target for target_fence_next() while its lanes are open. */
 void target_register(struct target *), target_unregister(struct target *);
+/* Send the fence to the next target of this process that serves the disk. *passed: the number of
+ * the one before, 0 at first. False: it has passed all of them. */
+bool target_fence_next(const struct bdev *, uint64_t *passed, struct target_fence *);
 
 /* conn.c: messages, on the connection's loop */
 void target_conn_open(struct loop_msg *), target_conn_ended(struct loop_msg *),

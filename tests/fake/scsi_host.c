@@ -269,6 +269,11 @@ static bool busy(const struct target_conn *conn)
 	return scsi_nexus_busy(conn_of(conn)->nexus);
 }
 
+static bool preempted(const struct target_conn *conn, const struct bdev *bdev)
+{
+	return scsi_preempted(conn_of(conn)->nexus, bdev);
+}
+
 static void left(struct target_conn *conn)
 {
 	if (conn_of(conn)->host)
@@ -295,7 +300,8 @@ static const struct target_proto proto = { .name = "scsi",
 	.busy = busy,
 	.closed = left,
 	.resized = resized,
-	.access_changed = access_changed };
+	.access_changed = access_changed,
+	.preempted = preempted };
 
 /* --- the test's side */
 

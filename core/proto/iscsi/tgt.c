@@ -19,6 +19,11 @@ static bool busy(const struct target_conn *base)
 	return conn->login_pending || scsi_nexus_busy(conn->nexus);
 }
 
+static bool preempted(const struct target_conn *base, const struct bdev *bdev)
+{
+	return scsi_preempted(((const struct iscsi_tgt_conn *)base)->nexus, bdev);
+}
+
 static void count_clients(const struct target *base, struct target_status *status)
 {
 	status->clients = 0;
@@ -143,6 +148,7 @@ static const struct target_proto proto = { .name = "iscsi",
 	.count_clients = count_clients,
 	.resized = resized,
 	.access_changed = access_changed,
+	.preempted = preempted,
 	.free = target_free };
 
 /* ---- Logins, on the target's loop. */

@@ -17,7 +17,7 @@ int scsi_target_new(
 		return diag_sys(diag, ENOMEM, "SCSI target");
 	target->protocol = conf->protocol;
 	memcpy(target->device_name, conf->device_name, sizeof(target->device_name));
-	for (int err; target->lus < conf->luns; target->lus++) {
+	for (; target->lus < conf->luns; target->lus++) {
 		struct scsi_lu *lu = &target->lu[target->lus];
 
 		*lu = (struct scsi_lu){ .target = target,
@@ -27,10 +27,10 @@ int scsi_target_new(
 		lu->shift = (uint8_t)__builtin_ctz(lu->bdev->lim.block);
 		memcpy(lu->nguid, conf->lun[target->lus].opt->nguid, sizeof(lu->nguid));
 		memcpy(lu->serial, conf->lun[target->lus].opt->serial, sizeof(lu->serial));
-		err = scsi_pr_join(lu, diag);
-		if (err) {
+		lu->reservations = reservations_get(lu->bdev);
+		if (!lu->reservations) {
 			scsi_target_free(target);
-			return err;
+			return diag_sys(diag, ENOMEM, "reservations");
 		}
 	}
 	*out = target;
@@ -43,7 +43,7 @@ void scsi_target_free(struct scsi_target *target)
 		return;
 	assert(!target->nexuses);
 	for (unsigned i = 0; i < target->lus; i++)
-		scsi_pr_leave(&target->lu[i]);
+		reservations_put(target->lu[i].reservations);
 	free(target);
 }
 
@@ -264,10 +264,12 @@ int scsi_nexus_new(struct scsi_nexus **out, const struct scsi_nexus_conf *conf, 
 	nexus->conn = conf->conn;
 	nexus->recall = conf->recall;
 	nexus->group = target_port_group(conf->conn->target, conf->conn->port);
-	nexus->id_len = conf->id_len;
-	nexus->name_at = conf->name_at;
-	nexus->name_len = conf->name_len;
-	memcpy(nexus->id, conf->id, sizeof(nexus->id));
+	nexus->port = (struct reservation_host){ .protocol = RESERVATION_SCSI,
+		.target_port = nexus->group,
+		.id_len = conf->id_len,
+		.name_at = conf->name_at,
+		.name_len = conf->name_len };
+	memcpy(nexus->port.id, conf->id, sizeof(conf->id));
 	nexus->turn.run = start_queued;
 	nexus->tmf_turn.run = scsi_tmf_turn;
 	nexus->tmf_poll.fire = scsi_tmf_poll;

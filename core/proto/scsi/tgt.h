@@ -4,6 +4,7 @@
  * target port groups (tgt_groups.c), copies (tgt_copy.c), reservations (tgt_pr.c), task management
  * (tgt_tmf.c). */
 #pragma once
+#include "reservation.h"
 #include "scsi.h"
 #include "wire.h"
 #include <pthread.h>
@@ -63,26 +64,10 @@ struct scsi_lu {
 	uint8_t nguid[16];
 	char serial[21];
 	uint8_t index, shift;
-	uint32_t reserved; /* atomic: some initiator holds a reservation */
-	struct scsi_pr *pr;
-	struct scsi_lu *pr_next;
+	struct reservations *reservations; /* of the disk */
 };
 
-/* The reservations of one disk, shared by its units of all targets and protocols. Under scsi_lock.
- */
-struct scsi_pr {
-	const struct bdev *bdev;
-	struct scsi_pr *next;
-	struct scsi_lu *lus;
-	struct scsi_registrant *registrants, *holder;
-	uint8_t type; /* of the holder's reservation */
-	uint32_t generation;
-	const struct scsi_nexus *spc2; /* holder of a RESERVE 6 */
-	bool preempting;               /* a PREEMPT AND ABORT is in progress */
-};
-
-/* Protects what several loops and targets change: reservations, lists of nexuses. Never held while
- * waiting. */
+/* Protects the lists of nexuses. Never held while waiting. */
 extern pthread_mutex_t scsi_lock;
 
 struct scsi_target {
@@ -93,16 +78,21 @@ struct scsi_target {
 	struct scsi_nexus *nexuses; /* under scsi_lock */
 };
 
+struct scsi_itl {                         /* an I_T_L nexus: the nexus at one unit */
+	struct reservation_member member; /* first */
+	struct scsi_nexus *nexus;
+	uint8_t index; /* of the unit */
+};
+
 struct scsi_nexus {
 	struct scsi_target *target;
 	struct target_conn *conn;
 	bool (*recall)(struct scsi_cmd *);
-	uint8_t id[SCSI_PORT_ID];
-	uint16_t id_len, name_at, name_len;
-	uint16_t group; /* target port group, and the target port in it */
-	struct scsi_registrant *registrant[TARGET_DISKS]; /* of its port; under scsi_lock */
-	struct scsi_nexus *next, **link;                  /* the target's list, under scsi_lock */
-	uint32_t ua[TARGET_DISKS];                        /* atomic: bits of enum scsi_ua */
+	struct reservation_host port;
+	struct scsi_itl itl[TARGET_DISKS];
+	uint16_t group;                  /* target port group, and the target port in it */
+	struct scsi_nexus *next, **link; /* the target's list, under scsi_lock */
+	uint32_t ua[TARGET_DISKS];       /* atomic: bits of enum scsi_ua */
 	/* The rest is used on the connection's loop. Task sets are per unit and nexus, as the
 	 * Control page reports. */
 	struct {
@@ -117,20 +107,12 @@ struct scsi_nexus {
 	bool fencing;
 	/* Other connections of the port still have aborted commands: before, and in this round. */
 	bool repeat_fence, others_busy;
-	struct scsi_cmd *preempting; /* PREEMPT AND ABORT, until its fence is done */
-	const struct scsi_lu *preempt_at;
-	struct target_fence preempt;
-	uint32_t preempted; /* atomic; bits: units where its commands are to be aborted */
 };
 
-static inline bool scsi_has_id(const struct scsi_nexus *nexus, const uint8_t *id, unsigned len)
-{
-	return nexus->id_len == len && !memcmp(nexus->id, id, len);
-}
 /* An initiator port may have several connections. */
 static inline bool scsi_same_port(const struct scsi_nexus *a, const struct scsi_nexus *b)
 {
-	return scsi_has_id(a, b->id, b->id_len);
+	return reservation_same_host(&a->port, &b->port);
 }
 /* So may it have to one target port. */
 static inline bool scsi_same_ports(const struct scsi_nexus *a, const struct scsi_nexus *b)
@@ -198,8 +180,6 @@ void scsi_sense_put(uint8_t sense[SCSI_SENSE], uint32_t status);
 void scsi_tmf_turn(struct loop_work *);
 void scsi_tmf_poll(struct loop_timer *);
 void scsi_tmf_answered(const struct scsi_cmd *); /* an aborted command is being answered */
-/* Abort the commands of preempted initiators, then end the command. */
-void scsi_preempt_abort(struct scsi_cmd *);
 void scsi_aborted(struct scsi_cmd *); /* end an aborted command, instead of its next piece */
 
 /* tgt_groups.c */
@@ -209,13 +189,8 @@ uint32_t scsi_access_status(const struct scsi_nexus *);
 
 /* tgt_pr.c */
 uint32_t scsi_pr_check(const struct scsi_cmd *);
-/* Attach a new nexus to the registrations of its port; detach it, which ends its RESERVE 6. Under
- * scsi_lock, while it is not in target->nexuses, or still in it. */
+/* Attach a new nexus to the registrations of its port; detach it, which ends its RESERVE 6. */
 void scsi_pr_nexus_begin(struct scsi_nexus *), scsi_pr_nexus_end(struct scsi_nexus *);
-/* End the RESERVE 6 of a nexus, or of any (NULL). Under scsi_lock. */
-void scsi_reserve_end(struct scsi_lu *, const struct scsi_nexus *);
-int scsi_pr_join(struct scsi_lu *, struct diag *);
-void scsi_pr_leave(struct scsi_lu *);
 
 /* tgt_ops.c */
 /* Return len bytes at p, cut off at the allocation length and the initiator's buffer. */

@@ -65,7 +65,7 @@ static bool is_open(const struct scsi_cmd *cmd, const struct scsi_lu *lu, bool w
 {
 	if (writes && lu->disk->ro)
 		return false;
-	return lu == cmd->lu || !__atomic_load_n(&lu->reserved, __ATOMIC_ACQUIRE);
+	return lu == cmd->lu || !reservations_active(lu->reservations);
 }
 
 static bool has_blocks(const struct scsi_lu *lu, uint64_t lba, uint64_t blocks)

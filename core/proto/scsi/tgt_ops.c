@@ -155,7 +155,7 @@ static uint32_t check_cmd(struct scsi_cmd *cmd)
 		status = scsi_access_status(cmd->nexus);
 	if (status)
 		return status;
-	if (cmd->lu && __atomic_load_n(&cmd->lu->reserved, __ATOMIC_ACQUIRE))
+	if (cmd->lu && reservations_active(cmd->lu->reservations))
 		status = scsi_pr_check(cmd);
 	if (status)
 		return status;

@@ -164,9 +164,7 @@ static void fence_done(struct target_fence *fence)
 		if (tmf->function != SCSI_TARGET_RESET &&
 			&target->lu[i] != scsi_lu_find(target, tmf->lun))
 			continue;
-		pthread_mutex_lock(&scsi_lock);
-		scsi_reserve_end(&target->lu[i], NULL);
-		pthread_mutex_unlock(&scsi_lock);
+		reservation_reset_6(target->lu[i].reservations);
 		scsi_ua_post(&target->lu[i], UA_RESET);
 	}
 	nexus->fencing = false;
@@ -185,69 +183,19 @@ static void send_round(struct scsi_nexus *nexus)
 	target_fence(nexus->conn->target, &nexus->fence);
 }
 
-/* PREEMPT AND ABORT: abort the commands of initiators whose registration was removed. */
-static bool preempt_there(const struct target_fence *fence, const struct target_conn *conn)
+bool scsi_preempted(struct scsi_nexus *nexus, const struct bdev *bdev)
 {
 	static const struct scsi_tmf all = { .function = SCSI_ABORT_TASK_SET };
-	const struct scsi_nexus *nexus = container_of(fence, struct scsi_nexus, preempt);
-	const struct scsi_lu *lu = nexus->preempt_at;
-	struct scsi_nexus *other = nexus_of(lu->target, conn);
-	uint32_t bit = 1u << lu->index;
+	unsigned count = 0;
 
-	if (!other || !(__atomic_fetch_and(&other->preempted, ~bit, __ATOMIC_ACQ_REL) & bit))
-		return false;
-	return abort_all(other, &all, lu, true);
-}
+	for (unsigned i = 0; nexus && i < nexus->target->lus; i++) {
+		struct scsi_lu *lu = &nexus->target->lu[i];
 
-/* Under scsi_lock: one of the disk's units at which such commands may be, and a connection to it.
- */
-static const struct target_conn *preempted_at(struct scsi_nexus *nexus, const struct scsi_pr *pr)
-{
-	for (const struct scsi_lu *lu = pr->lus; lu; lu = lu->pr_next)
-		for (const struct scsi_nexus *n = lu->target->nexuses; n; n = n->next)
-			if (__atomic_load_n(&n->preempted, __ATOMIC_ACQUIRE) & 1u << lu->index) {
-				nexus->preempt_at = lu;
-				return n->conn;
-			}
-	return NULL;
-}
-
-static void preempt_back(struct target_fence *);
-
-/* A fence passes the workers of one target. The target stays until then: its stop is queued after
- * the fence. */
-static void preempt_next(struct scsi_nexus *nexus)
-{
-	struct scsi_cmd *cmd = nexus->preempting;
-	const struct target_conn *conn;
-
-	pthread_mutex_lock(&scsi_lock);
-	conn = preempted_at(nexus, cmd->lu->pr);
-	if (conn) {
-		nexus->preempt = (struct target_fence){
-			.match = preempt_there, .done = preempt_back, .home = nexus->conn->loop
-		};
-		target_fence(conn->target, &nexus->preempt);
-	} else {
-		cmd->lu->pr->preempting = false;
+		if (lu->bdev == bdev && __atomic_exchange_n(&nexus->itl[i].member.preempted, false,
+						__ATOMIC_ACQ_REL))
+			count += abort_all(nexus, &all, lu, true);
 	}
-	pthread_mutex_unlock(&scsi_lock);
-	if (conn)
-		return;
-	nexus->preempting = NULL;
-	target_conn_wake(nexus->conn);
-	scsi_worked(cmd, 0);
-}
-
-static void preempt_back(struct target_fence *fence)
-{
-	preempt_next(container_of(fence, struct scsi_nexus, preempt));
-}
-
-void scsi_preempt_abort(struct scsi_cmd *cmd)
-{
-	cmd->nexus->preempting = cmd;
-	preempt_next(cmd->nexus);
+	return count;
 }
 
 static void begin_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
@@ -315,5 +263,5 @@ void scsi_tmf(struct scsi_nexus *nexus, struct scsi_tmf *tmf)
 
 bool scsi_nexus_busy(const struct scsi_nexus *nexus)
 {
-	return nexus && (nexus->fencing || nexus->preempting);
+	return nexus && nexus->fencing;
 }

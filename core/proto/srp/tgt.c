@@ -21,6 +21,11 @@ static bool busy(const struct target_conn *base)
 	return chan->admit_pending || scsi_nexus_busy(chan->nexus);
 }
 
+static bool preempted(const struct target_conn *base, const struct bdev *bdev)
+{
+	return scsi_preempted(((const struct srp_tgt_chan *)base)->nexus, bdev);
+}
+
 static void remove_channel(struct target_conn *base)
 {
 	struct srp_tgt_chan *chan = (struct srp_tgt_chan *)base;
@@ -260,6 +265,7 @@ static const struct target_proto proto = { .name = "srp",
 	.count_clients = count_clients,
 	.resized = resized,
 	.access_changed = access_changed,
+	.preempted = preempted,
 	.free = target_free };
 
 /* --- the whole */

@@ -22,13 +22,13 @@ void *__wrap_calloc(size_t count, size_t len)
 	return __real_calloc(count, len);
 }
 
-/* Counts the device servers' lock only: messages between loops have locks of their own. */
-extern pthread_mutex_t scsi_lock;
+/* Counts the device servers' locks only: messages between loops have locks of their own. */
+extern pthread_mutex_t scsi_lock, reservation_lock;
 int __real_pthread_mutex_lock(pthread_mutex_t *);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 {
-	locks += lock == &scsi_lock;
+	locks += lock == &scsi_lock || lock == &reservation_lock;
 	return __real_pthread_mutex_lock(lock);
 }
 
