@@ -24,6 +24,10 @@ enum nvme_io_opcode { /* NVM Command Set 1.1, figure 21 */
 	NVME_IO_COMPARE = 0x05,
 	NVME_IO_WRITE_ZEROES = 0x08,
 	NVME_IO_DSM = 0x09,
+	NVME_IO_RESERVE_REGISTER = 0x0d, /* Base 2.1, 7.6 … */
+	NVME_IO_RESERVE_REPORT = 0x0e,
+	NVME_IO_RESERVE_ACQUIRE = 0x11,
+	NVME_IO_RESERVE_RELEASE = 0x15,
 };
 
 /* Base 2.1, 3.1.4: controller properties. */
@@ -72,6 +76,8 @@ enum nvme_feature { /* Base 2.1, figure 386 */
 	NVME_FEATURE_ASYNC_EVENT = 0x0b,
 	NVME_FEATURE_KATO = 0x0f,
 	NVME_FEATURE_HOST_ID = 0x81,
+	NVME_FEATURE_RESERVE_NOTICES = 0x82,
+	NVME_FEATURE_RESERVE_PERSISTENCE = 0x83,
 };
 #define NVME_EVENT_NS_ATTR  (1u << 8) /* feature 0Bh, CDW11 */
 #define NVME_EVENT_ANA      (1u << 11)
@@ -81,7 +87,12 @@ enum nvme_feature { /* Base 2.1, figure 386 */
 #define NVME_AER_TYPE(dw0) ((dw0)&7)
 #define NVME_AER_INFO(dw0) ((dw0) >> 8 & 0xff)
 #define NVME_AER_LOG(dw0)  ((dw0) >> 16 & 0xff)
-enum nvme_aer_type { NVME_AER_ERROR = 0, NVME_AER_HEALTH = 1, NVME_AER_NOTICE = 2 };
+enum nvme_aer_type {
+	NVME_AER_ERROR = 0,
+	NVME_AER_HEALTH = 1,
+	NVME_AER_NOTICE = 2,
+	NVME_AER_IO = 6 /* I/O Command Set specific; information 0: reservation log */
+};
 enum nvme_aer_notice {
 	NVME_NOTICE_NS_CHANGED = 0x00,
 	NVME_NOTICE_ANA = 0x03,
@@ -95,7 +106,8 @@ enum nvme_log {
 	NVME_LOG_CHANGED_NS = 0x04,
 	NVME_LOG_ANA = 0x0c,
 	NVME_LOG_CROSS_RESET = 0x1e, /* Base 2.3 */
-	NVME_LOG_DISCOVERY = 0x70
+	NVME_LOG_DISCOVERY = 0x70,
+	NVME_LOG_RESERVATION = 0x80
 };
 #define NVME_LOG_RAE     (1u << 15) /* CDW10: retain asynchronous event */
 #define NVME_LOG_ANA_RGO (1u << 8)  /* CDW10, in LSP: groups only, without their namespaces */
@@ -121,6 +133,62 @@ enum nvme_ana_state {
 	NVME_ANA_PERSISTENT_LOSS = 0x4,
 	NVME_ANA_CHANGE = 0xf,
 };
+
+/* Reservations (Base 2.1, 7.5 to 7.8). CDW10: action in bits 2:0, then */
+#define NVME_RESERVE_ACTION(dw10) ((dw10)&7)
+#define NVME_RESERVE_IEKEY        (1u << 3)            /* ignore existing key */
+#define NVME_RESERVE_TYPE(dw10)   ((dw10) >> 8 & 0xff) /* Acquire, Release */
+#define NVME_RESERVE_CPTPL(dw10)  ((dw10) >> 30)       /* Register: change persistence */
+#define NVME_RESERVE_EDS          1u                   /* Report, CDW11: extended data */
+enum nvme_reserve_register { NVME_RESERVE_REGISTER, NVME_RESERVE_UNREGISTER, NVME_RESERVE_REPLACE };
+enum nvme_reserve_acquire {
+	NVME_RESERVE_ACQUIRE,
+	NVME_RESERVE_PREEMPT,
+	NVME_RESERVE_PREEMPT_ABORT
+};
+enum nvme_reserve_release { NVME_RESERVE_RELEASE, NVME_RESERVE_CLEAR };
+enum nvme_reserve_cptpl { NVME_CPTPL_KEEP, NVME_CPTPL_RESERVED, NVME_CPTPL_OFF, NVME_CPTPL_ON };
+enum nvme_reserve_type { /* figure 92 */
+	NVME_WRITE_EXCLUSIVE = 1,
+	NVME_EXCLUSIVE_ACCESS,
+	NVME_WRITE_EXCLUSIVE_REGISTRANTS,
+	NVME_EXCLUSIVE_ACCESS_REGISTRANTS,
+	NVME_WRITE_EXCLUSIVE_ALL,
+	NVME_EXCLUSIVE_ACCESS_ALL
+};
+struct nvme_reserve_keys { /* data of Register and Acquire; Release has the first only */
+	le64 crkey, other; /* NRKEY of Register, PRKEY of Acquire */
+};
+WIRE_SIZE(struct nvme_reserve_keys, 16);
+struct nvme_reserve_report { /* extended data structure */
+	le32 gen;
+	uint8_t rtype, regctl[2], rsvd7[2], ptpls;
+	uint8_t rsvd10[54];
+};
+WIRE_SIZE(struct nvme_reserve_report, 64);
+struct nvme_reserve_registrant {
+	le16 cntlid; /* FFFFh: dynamic */
+	uint8_t rcsts, rsvd3[5];
+	le64 rkey;
+	uint8_t hostid[16];
+	uint8_t rsvd32[32];
+};
+WIRE_SIZE(struct nvme_reserve_registrant, 64);
+struct nvme_reserve_log { /* Base 2.1, 5.1.12.1.32 */
+	le64 count;       /* of this page; 0: no notification */
+	uint8_t type;     /* enum nvme_reserve_notice */
+	uint8_t pages;    /* others that are available */
+	uint8_t rsvd10[2];
+	le32 nsid;
+	uint8_t rsvd16[48];
+};
+WIRE_SIZE(struct nvme_reserve_log, 64);
+enum nvme_reserve_notice { /* also bits of feature 82h */
+	NVME_REGISTRATION_PREEMPTED = 1,
+	NVME_RESERVATION_RELEASED = 2,
+	NVME_RESERVATION_PREEMPTED = 3
+};
+#define NVME_RESERVE_NOTICES 0xeu /* mask of these bits */
 
 /* Cross-Controller Reset (Base 2.3, 5.4.3). CDW10: controller ID and CIU of the controller to
  * reset; CDW12 and 13: its CIRN. Result: */
@@ -215,9 +283,14 @@ enum nvme_status { /* those a target of ours answers with */
 	NVME_SGL_LENGTH = NVME_STATUS(0, 0x0f) | NVME_STATUS_DNR,
 	NVME_SGL_TYPE = NVME_STATUS(0, 0x11) | NVME_STATUS_DNR,
 	NVME_SGL_OFFSET_BAD = NVME_STATUS(0, 0x16) | NVME_STATUS_DNR,
+	NVME_HOST_ID_FORMAT = NVME_STATUS(0, 0x18) | NVME_STATUS_DNR,
+	NVME_PREEMPTED = NVME_STATUS(0, 0x1b),
 	NVME_WRITE_PROTECTED = NVME_STATUS(0, 0x20) | NVME_STATUS_DNR,
+	NVME_INTERRUPTED = NVME_STATUS(0, 0x21),
+	NVME_NO_HOST_ID = NVME_STATUS(0, 0x2a) | NVME_STATUS_DNR,
 	NVME_LBA_RANGE = NVME_STATUS(0, 0x80) | NVME_STATUS_DNR,
 	NVME_CAPACITY = NVME_STATUS(0, 0x81) | NVME_STATUS_DNR,
+	NVME_CONFLICT = NVME_STATUS(0, 0x83) | NVME_STATUS_DNR,
 	NVME_ABORT_REQUESTED = NVME_STATUS(0, 0x07),
 	NVME_ABORT_LIMIT = NVME_STATUS(1, 0x03),
 	NVME_AER_LIMIT = NVME_STATUS(1, 0x05) | NVME_STATUS_DNR,
@@ -308,6 +381,7 @@ enum nvme_cntrltype { NVME_CTRL_UNSAID, NVME_CTRL_IO, NVME_CTRL_DISCOVERY, NVME_
 #define NVME_ONCS_COMPARE      (1u << 0)
 #define NVME_ONCS_DSM          (1u << 2)
 #define NVME_ONCS_WRITE_ZEROES (1u << 3)
+#define NVME_ONCS_RESERVATIONS (1u << 5)
 #define NVME_SGLS_SUPPORT      3u /* bits 1:0 */
 #define NVME_SGLS_KEYED        (1u << 2)
 #define NVME_SGLS_OFFSET       (1u << 20)
@@ -340,6 +414,8 @@ WIRE_SIZE(struct nvme_id_ns, 4096);
 #define NVME_FLBAS_INDEX(flbas) (((flbas)&0xf) | ((flbas) >> 1 & 0x30))
 #define NVME_NSFEAT_OPTPERF     (1u << 4)
 #define NVME_NMIC_SHARED        1
+#define NVME_RESCAP_TYPES       0x7e      /* all of enum nvme_reserve_type */
+#define NVME_RESCAP_IEKEY       (1u << 7) /* as of NVMe 1.3 */
 #define NVME_NSATTR_WP          (1u << 0)
 #define NVME_DLFEAT_DEAC        (1u << 3)
 

@@ -42,7 +42,7 @@ enum step {
 	LOG,
 	ABORT,
 	EVENT,
-	KEEP_ALIVE,
+	KEEP_ALIVE_OR_RESERVE,
 	READ,
 	WRITE,
 	WRITE_INSIDE,
@@ -194,8 +194,8 @@ static void await(const bool *up)
 	}
 }
 
-/* Until all commands are answered; the last one must have succeeded. */
-static void answered(struct host *h)
+/* Until all commands are answered. */
+static void await_answers(struct host *h)
 {
 	for (unsigned i = 0; h->raw->replies < h->asked; i++) {
 		if (i == TURNS || h->raw->over)
@@ -204,8 +204,38 @@ static void answered(struct host *h)
 		while (h->raw->transfers)
 			raw_give(h->raw, 0, pattern, 0, false);
 	}
+}
+
+/* The last one must have succeeded. */
+static void answered(struct host *h)
+{
+	await_answers(h);
 	if (get_le16(h->raw->reply.status))
 		abort();
+}
+
+static void reserve(struct host *h, uint8_t opcode, uint32_t cdw10, uint64_t key, uint64_t other)
+{
+	struct nvme_reserve_keys keys = { put_le64(key), put_le64(other) };
+	uint32_t len = opcode == NVME_IO_RESERVE_RELEASE ? 8 : sizeof(keys);
+	struct nvme_sqe sqe = { .opcode = opcode,
+		.flags = NVME_PSDT_SGL,
+		.nsid = put_le32(1),
+		.cdw10 = put_le32(cdw10),
+		.sgl = { .type = NVME_SGL_OFFSET, .block.len = put_le32(len) } };
+
+	command(h, &sqe, &keys, len);
+}
+
+/* Whatever hosts have reserved and left behind, another one can register and clear it. */
+static void clear_reservations(struct host *h)
+{
+	reserve(h, NVME_IO_RESERVE_REGISTER, NVME_RESERVE_REPLACE | NVME_RESERVE_IEKEY, 0, 77);
+	await_answers(h);
+	reserve(h, NVME_IO_RESERVE_REGISTER, NVME_RESERVE_REGISTER, 0, 77);
+	answered(h);
+	reserve(h, NVME_IO_RESERVE_RELEASE, NVME_RESERVE_CLEAR, 77, 0);
+	answered(h);
 }
 
 static void join(struct host *h, bool iwarp, uint16_t qid, uint16_t controller, const char *nqn)
@@ -213,6 +243,7 @@ static void join(struct host *h, bool iwarp, uint16_t qid, uint16_t controller, 
 	struct nvmf_connect ask = { .qid = qid,
 		.depth = DEPTH,
 		.cntlid = qid ? controller : NVMF_CNTLID_ANY,
+		.hostid[15] = 1,
 		.hostnqn = HOST };
 	struct nvme_sqe enable =
 		raw_property(true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES);
@@ -270,6 +301,7 @@ static void honest(bool iwarp)
 	fill_pattern();
 	join(admin, iwarp, 0, 0, NQN);
 	join(io, iwarp, 1, cntlid, NQN);
+	clear_reservations(io);
 	sqe = raw_rw(io->raw, NVME_IO_WRITE, 0, 16, BLOCKS);
 	command(io, &sqe, NULL, 0);
 	answered(io);
@@ -328,6 +360,7 @@ static void connect_step(struct host *h)
 	strcpy(ask.subnqn, names & 1 ? NVMF_DISCOVERY_NQN : names & 2 ? "nqn.other" : NQN);
 	strcpy(ask.hostnqn, names & 4 ? "nqn.stranger" : HOST);
 	ask.hostid[0] = names & 8;
+	ask.hostid[15] = !(names & 64);
 	ask.no_sqfc = names & 16;
 	nvmf_connect_put(&connect, &data, &ask);
 	connect.recfmt = put_le16((uint16_t)FIELD(0, 1));
@@ -364,7 +397,7 @@ static void admin_step(struct host *h, enum step step)
 		[LOG] = NVME_ADMIN_GET_LOG,
 		[ABORT] = NVME_ADMIN_ABORT,
 		[EVENT] = NVME_ADMIN_ASYNC_EVENT,
-		[KEEP_ALIVE] = NVME_ADMIN_KEEP_ALIVE,
+		[KEEP_ALIVE_OR_RESERVE] = NVME_ADMIN_KEEP_ALIVE,
 	};
 	struct nvme_sqe sqe = { .opcode = opcode[step], .flags = NVME_PSDT_SGL };
 	uint32_t len = 0, cdw10 = 0;
@@ -378,16 +411,17 @@ static void admin_step(struct host *h, enum step step)
 	case SET_FEATURE:
 	case GET_FEATURE:
 		cdw10 = (uint32_t)FIELD(
-			NVME_FEATURE_ASYNC_EVENT, 1, 6, 7, 0xf, 0x81, 0x20, 1u << 31);
+			NVME_FEATURE_ASYNC_EVENT, 1, 6, 7, 0xf, 0x81, 0x20, 1u << 31, 0x82, 0x83);
+		sqe.nsid = put_le32((uint32_t)FIELD(1, 0, 2, UINT32_MAX));
 		sqe.cdw11 = put_le32(
 			(uint32_t)FIELD(NVME_EVENT_NS_ATTR | NVME_EVENT_ANA | NVME_EVENT_DISC_LOG,
-				0, 1, 1000, UINT32_MAX));
+				0, 1, 1000, UINT32_MAX, NVME_RESERVE_NOTICES));
 		len = cdw10 == NVME_FEATURE_HOST_ID ? 16 : 0;
 		break;
 	case LOG:
 		len = (uint32_t)FIELD(1024, 4, 16, 512, 4096, 131072, 1 << 20);
 		cdw10 = (uint32_t)FIELD(NVME_LOG_DISCOVERY, 1, 2, 3, 4, 5, NVME_LOG_ANA,
-				NVME_LOG_ANA | NVME_LOG_ANA_RGO) |
+				NVME_LOG_ANA | NVME_LOG_ANA_RGO, NVME_LOG_RESERVATION) |
 			(len / 4 - 1) << 16;
 		sqe.cdw11 = put_le32((len / 4 - 1) >> 16);
 		sqe.cdw12 = put_le32((uint32_t)FIELD(0, 4, 512, 1020, 1024, UINT32_MAX));
@@ -460,6 +494,36 @@ static void trim_step(struct host *h)
 	}
 	sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(ranges * 16) };
 	command(h, &sqe, range, ranges * 16);
+}
+
+static void reserve_step(struct host *h)
+{
+	uint8_t opcode = (uint8_t)FIELD(NVME_IO_RESERVE_ACQUIRE, NVME_IO_RESERVE_REGISTER,
+		NVME_IO_RESERVE_RELEASE, NVME_IO_RESERVE_REPORT);
+	uint32_t cdw10 = (uint32_t)FIELD(0, 1, 2, 3, NVME_RESERVE_IEKEY, 1u << 30, 3u << 30);
+	uint64_t key = FIELD(1, 0, 2, UINT64_MAX), other = FIELD(1, 0, 2, UINT64_MAX);
+	struct nvme_reserve_keys keys = { put_le64(key), put_le64(other) };
+	struct nvme_sqe sqe = { .opcode = opcode, .flags = NVME_PSDT_SGL };
+	uint32_t len;
+
+	cdw10 |= (uint32_t)FIELD(0, 1, 2) | (uint32_t)FIELD(1, 0, 2, 3, 4, 5, 6, 7, 255) << 8;
+	sqe.nsid = put_le32((uint32_t)FIELD(1, 0, 2, UINT32_MAX));
+	if (opcode == NVME_IO_RESERVE_REPORT) {
+		cdw10 = (uint32_t)FIELD(127, 0, 15, 20, 40000, UINT32_MAX);
+		sqe.cdw11 = put_le32((uint32_t)FIELD(NVME_RESERVE_EDS, 0));
+		sqe.sgl = raw_sgl(h->raw, (uint32_t)FIELD(cdw10 * 4 + 4, 0, 64, 4096));
+	} else if (script_byte(&script)) {
+		memcpy(pattern, &keys, sizeof(keys));
+		sqe.sgl = raw_sgl(h->raw, (uint32_t)FIELD(16, 0, 8, 4096));
+	}
+	sqe.cdw10 = put_le32(cdw10);
+	if (sqe.sgl.type) {
+		command(h, &sqe, NULL, 0);
+		return;
+	}
+	len = (uint32_t)FIELD(opcode == NVME_IO_RESERVE_RELEASE ? 8 : 16, 0, 8, 16);
+	sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(len) };
+	command(h, &sqe, &keys, len);
 }
 
 static void disconnect_step(struct host *h)
@@ -565,8 +629,13 @@ static void step_on(struct host *h, enum step step)
 	case LOG:
 	case ABORT:
 	case EVENT:
-	case KEEP_ALIVE:
 		admin_step(h, step);
+		break;
+	case KEEP_ALIVE_OR_RESERVE:
+		if (script_byte(&script) & 1)
+			reserve_step(h);
+		else
+			admin_step(h, step);
 		break;
 	case READ:
 	case WRITE:

@@ -866,7 +866,7 @@ host_checked() {
 	host_disconnect
 }
 
-# iscsi_target IQN FILE…: the files as LUNs 0, 1, … of the kernel's iSCSI target, for all initiators, in portal group 1
+# iscsi_target IQN FILE|BLOCK-DEVICE…: these as LUNs 0, 1, … of the kernel's iSCSI target, for all initiators, in portal group 1
 iscsi_target() {
 	local iqn=$1 group="$lio/iscsi/$1/tpgt_1" lun=0 disk
 	modprobe -a target_core_mod target_core_file iscsi_target_mod
@@ -877,9 +877,15 @@ iscsi_target() {
 	shift
 	for file; do
 		disk=$lio/core/fileio_1/${file##*/}
+		[ ! -b "$file" ] || disk=$lio/core/iblock_1/${file##*/}
+		[ ! -b "$file" ] || modprobe target_core_iblock
 		if [ ! -d "$disk" ]; then
 			mkdir -p "$disk"
-			echo "fd_dev_name=$file,fd_dev_size=$(stat -c %s "$file")" >"$disk/control"
+			if [ -b "$file" ]; then
+				echo "udev_path=$file" >"$disk/control"
+			else
+				echo "fd_dev_name=$file,fd_dev_size=$(stat -c %s "$file")" >"$disk/control"
+			fi
 			echo "5e5f0a4c-0d60-4a52-9b3a-${file##*/}" >"$disk/wwn/vpd_unit_serial"
 			echo 1 >"$disk/enable"
 		fi

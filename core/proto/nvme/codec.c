@@ -214,6 +214,7 @@ void nvme_ns_put(struct nvme_id_ns *id, const struct nvme_ns_info *info)
 	id->dlfeat = info->dlfeat;
 	id->nsattr = info->ro ? NVME_NSATTR_WP : 0;
 	id->nmic = info->shared ? NVME_NMIC_SHARED : 0;
+	id->rescap = info->rescap;
 	id->lbaf[0].lbads = info->shift;
 	if (info->best) {
 		id->nsfeat = NVME_NSFEAT_OPTPERF;
@@ -235,6 +236,7 @@ int nvme_ns_get(struct nvme_ns_info *info, const void *p, size_t len, struct dia
 		.ro = id->nsattr & NVME_NSATTR_WP,
 		.unused = !get_le64(id->nuse),
 		.anagrpid = get_le32(id->anagrpid),
+		.rescap = id->rescap,
 		.shared = id->nmic & NVME_NMIC_SHARED };
 	if (!info->blocks)
 		return 0;

@@ -42,6 +42,7 @@ struct nvme_ns_info {
 	uint64_t blocks; /* 0: the namespace does not exist */
 	uint8_t shift;   /* log2 of the block size: 9 … 16 */
 	uint8_t dlfeat;
+	uint8_t rescap; /* reservations */
 	bool ro, shared;
 	bool unused;       /* report no used blocks */
 	uint32_t anagrpid; /* 0: not a member of an ANA group */

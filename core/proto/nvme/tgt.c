@@ -20,7 +20,7 @@ static void work(struct target_cmd *base)
 	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 
 	if (cmd->abandoned)
-		nvme_tgt_cmd_worked(cmd, NVME_ABORT_REQUESTED);
+		nvme_tgt_cmd_worked(cmd, cmd->abandoned);
 	else
 		cmd->op->work(cmd);
 }
@@ -86,7 +86,11 @@ static void access_changed(struct target *base, unsigned group)
 
 static void target_free(struct target *base)
 {
-	free(base);
+	struct nvme_target *target = (struct nvme_target *)base;
+
+	for (unsigned i = 0; i < TARGET_DISKS; i++)
+		reservations_put(target->ns[i].reservations);
+	free(target);
 }
 
 static const struct target_proto proto = { .name = "nvme",
@@ -111,6 +115,7 @@ static const struct target_proto proto = { .name = "nvme",
 	.count_clients = count_clients,
 	.resized = resized,
 	.access_changed = access_changed,
+	.preempted = nvme_tgt_preempted,
 	.free = target_free };
 
 static struct nvme_tgt_subsys *subsys_of(struct nvme_target *target, const char *nqn)
@@ -143,7 +148,10 @@ static int add_disks(
 		*ns = (struct nvme_tgt_ns){ .conf = &target->base.opt.disk[i],
 			.disk = &target->base.disk[i],
 			.nsid = subsys->count,
+			.reservations = reservations_get(conf->bdev),
 			.shift = (uint8_t)__builtin_ctz(conf->bdev->lim.block) };
+		if (!ns->reservations)
+			return diag_sys(diag, ENOMEM, "reservations");
 	}
 	return 0;
 }
@@ -176,7 +184,7 @@ int nvme_serve(struct target **out, struct loop *loop, const struct target_optio
 	nvme_tgt_reset_init(target);
 	err = add_disks(target, &opt, diag);
 	if (err) {
-		free(target);
+		target_free(&target->base);
 		return err;
 	}
 	err = target_start(&target->base, loop, &proto, &opt, timeout_ms, diag);

@@ -5,6 +5,7 @@
  * target's loop (tgt_ctrl.c); tgt.c is the whole. */
 #pragma once
 #include "codec.h"
+#include "reservation.h"
 #include "target.h"
 
 #define NVME_TGT_QUEUES      64   /* I/O queues per controller */
@@ -23,6 +24,8 @@
 /* All namespaces are in one ANA group: it has the state of the controller's listener. */
 #define NVME_TGT_ANAGRPID 1
 #define NVME_TGT_ANATT    30 /* seconds: hosts wait that long in state "change" */
+#define NVME_TGT_RESCAP   (NVME_RESCAP_TYPES | NVME_RESCAP_IEKEY)
+#define NVME_TGT_NOTES    32 /* reservation notifications kept for a host */
 #define NVME_TGT_LPA      4  /* log pages may be read from any offset */
 /* added to a host's keep-alive timeout, for the network and a busy host */
 #define NVME_TGT_GRACE_MS 1000
@@ -40,6 +43,7 @@ struct nvme_tgt_ctrl;
 struct nvme_tgt_ns { /* one namespace: a disk */
 	const struct target_disk_options *conf;
 	const struct target_disk *disk;
+	struct reservations *reservations; /* of the disk */
 	uint32_t nsid;
 	uint8_t shift;
 };
@@ -75,7 +79,9 @@ struct nvme_tgt_cmd {
 	uint64_t log_off;
 	uint16_t range, ranges;
 	bool fua;
-	bool abandoned; /* an Abort could not cancel it: no further piece is executed */
+	/* Not 0: an Abort or a preemption could not cancel it. No further piece is executed, and it
+	 * ends with this status. */
+	uint32_t abandoned;
 };
 
 struct nvme_tgt_carrier {
@@ -92,7 +98,7 @@ extern const struct nvme_tgt_carrier nvme_tgt_rdma, nvme_tgt_tcp;
  * executed. */
 struct nvme_tgt_op {
 	uint8_t opcode;
-	uint8_t flags;
+	uint16_t flags;
 	const char *name;
 	/* Check the command; sets cmd->ns, off, len, and in base disk and changes_*. Returns the
 	 * status to refuse it with, and the length of the data in *len. */
@@ -107,6 +113,9 @@ enum nvme_tgt_op_flag { /* in addition to enum target_cmd_flag */
 	OP_EARLY = 16,     /* allowed before the controller is enabled */
 	OP_DISCOVERY = 32, /* allowed for a discovery controller */
 	OP_WRITES = 64,
+	/* command groups that reservations distinguish (Base 2.1, figure 96) */
+	OP_READ_GROUP = 128,
+	OP_WRITE_GROUP = 256,
 };
 
 /* Whether the host's descriptor has room for the command's data. A command with OP_WHOLE contains
@@ -154,6 +163,26 @@ struct nvme_tgt_reset {
 	uint16_t cntlid; /* of the controller to end */
 };
 
+/* A controller's host at one namespace. */
+struct nvme_tgt_member {
+	struct reservation_member base; /* first */
+	struct nvme_tgt_ctrl *ctrl;
+	uint32_t nsid;
+	uint8_t mask; /* notifications not to report, as bits; under the lock of tgt_reserve.c */
+};
+
+/* Reservation notifications, oldest first, under that lock. */
+struct nvme_tgt_notes {
+	struct nvme_tgt_note {
+		uint64_t count;
+		uint32_t nsid;
+		uint8_t type;
+	} note[NVME_TGT_NOTES];
+	unsigned first, used;
+	uint64_t count; /* of the newest */
+	uint64_t shown; /* of the one that was read last */
+};
+
 /* A controller. Members that are constant after creation may be read on any thread. */
 struct nvme_tgt_ctrl {
 	struct nvme_target *target;
@@ -166,6 +195,9 @@ struct nvme_tgt_ctrl {
 	char hostnqn[NVMF_NQN_MAX + 1], subnqn[NVMF_NQN_MAX + 1];
 	struct nvme_tgt_queue *admin;
 	bool enabled; /* atomic */
+	struct reservation_host host;
+	struct nvme_tgt_member member[TARGET_DISKS]; /* by namespace ID, from 1 */
+	struct nvme_tgt_notes notes;
 	/* on the target's loop */
 	struct nvme_tgt_ctrl *next;
 	struct nvme_tgt_queue *queues;
@@ -177,6 +209,7 @@ struct nvme_tgt_ctrl {
 	struct nvme_tgt_queue
 		*waiting;  /* queues whose Connect continues when the fence has returned */
 	bool resetting;    /* atomic: a reset message is on its way here */
+	bool noted;        /* atomic: so is one about a reservation */
 	struct loop *loop; /* of the admin queue */
 	/* on the admin queue's loop */
 	uint32_t cc, csts, event_mask;
@@ -197,12 +230,15 @@ struct nvme_tgt_ctrl {
 	/* shared by both loops */
 	bool write_through;      /* atomic: the host disabled the write cache */
 	uint64_t pending_events; /* atomic: pending events as bits: one per namespace, then the
-				  * discovery log, ANA
+				  * discovery log, ANA, reservations
 				  */
-	struct loop_msg notice, reset;
+	struct loop_msg notice, reset, note;
 };
 #define NVME_TGT_PENDING_DISC (1ull << 32)
 #define NVME_TGT_PENDING_ANA  (1ull << 33)
+#define NVME_TGT_PENDING_NOTE (1ull << 34)
+/* in ctrl->due, besides the bits of feature 0Bh */
+#define NVME_TGT_EVENT_NOTE (1u << 30)
 
 static inline struct nvme_tgt_queue *nvme_tgt_queue_of(const struct nvme_tgt_cmd *cmd)
 {
@@ -233,6 +269,7 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
 void nvme_tgt_ctrl_notice_back(struct loop_msg *);
+void nvme_tgt_ctrl_noted(struct loop_msg *); /* there is a reservation notification */
 void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/O queues */
 /* Find a controller; NULL: it has ended. */
 struct nvme_tgt_ctrl *nvme_tgt_ctrl_find(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
@@ -271,6 +308,8 @@ static inline void nvme_tgt_cmd_worked(struct nvme_tgt_cmd *cmd, uint32_t status
 /* tgt_io.c, tgt_admin.c: tables that end with a row without a name */
 extern const struct nvme_tgt_op nvme_tgt_io_ops[], nvme_tgt_admin_ops[], nvme_tgt_fabrics_ops[];
 uint32_t nvme_tgt_status(const struct io *);
+/* Set cmd->ns and the disk from the namespace ID. */
+uint32_t nvme_tgt_find_ns(struct nvme_tgt_cmd *);
 
 /* tgt_admin.c: on the admin queue's loop */
 void nvme_tgt_ctrl_noticed(struct loop_msg *);
@@ -290,6 +329,25 @@ void nvme_tgt_reset_init(struct nvme_target *);
 void nvme_tgt_reset_ended(struct nvme_target *, uint16_t cntlid); /* on the target's loop */
 /* Return the random number of a controller of this target; 0: none. Any thread. */
 uint64_t nvme_tgt_cirn(const struct nvme_target *, uint16_t cntlid, uint8_t ciu);
+
+/* tgt_reserve.c: reservations */
+uint32_t nvme_tgt_reserve_check(const struct nvme_tgt_cmd *); /* of a command that was checked */
+bool nvme_tgt_preempted(const struct target_conn *, const struct bdev *); /* proto->preempted */
+uint32_t nvme_tgt_register_check(struct nvme_tgt_cmd *, uint32_t *len),
+	nvme_tgt_acquire_check(struct nvme_tgt_cmd *, uint32_t *len),
+	nvme_tgt_release_check(struct nvme_tgt_cmd *, uint32_t *len),
+	nvme_tgt_report_check(struct nvme_tgt_cmd *, uint32_t *len);
+void nvme_tgt_register_work(struct nvme_tgt_cmd *), nvme_tgt_acquire_work(struct nvme_tgt_cmd *),
+	nvme_tgt_release_work(struct nvme_tgt_cmd *), nvme_tgt_report_work(struct nvme_tgt_cmd *);
+/* Make the controller's host a member of its namespaces' reservations; remove it. */
+void nvme_tgt_reserve_join(struct nvme_tgt_ctrl *), nvme_tgt_reserve_leave(struct nvme_tgt_ctrl *);
+/* Write the log page. Remove the notification that was read; return whether others are left. */
+void nvme_tgt_notes_page(struct nvme_tgt_ctrl *, struct nvme_reserve_log *);
+bool nvme_tgt_notes_read(struct nvme_tgt_ctrl *);
+/* Features 82h and 83h of that namespace, or of all (NVME_NSID_ALL, only to set). Check it. */
+uint32_t nvme_tgt_reserve_feature(const struct nvme_tgt_ctrl *, uint32_t nsid, bool set);
+uint32_t nvme_tgt_notice_mask_set(struct nvme_tgt_ctrl *, uint32_t nsid, uint32_t mask);
+uint32_t nvme_tgt_notice_mask_get(struct nvme_tgt_ctrl *, uint32_t nsid, uint32_t *mask);
 
 /* tgt_identify.c, tgt_log.c */
 uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *, uint32_t *len),

@@ -53,17 +53,21 @@ static void keep_alive(struct nvme_tgt_cmd *cmd)
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
 
-/* Report each event once, then not again until its log was read (5.1.2). */
+/* Report each event once, then not again until its log was read (5.1.2). That of a reservation
+ * can't be disabled by the feature. */
 static void send_events(struct nvme_tgt_ctrl *ctrl)
 {
 	static const struct {
-		uint32_t bit, notice, log;
+		uint32_t bit, type, notice, log;
 	} events[] = {
-		{ NVME_EVENT_ANA, NVME_NOTICE_ANA, NVME_LOG_ANA },
-		{ NVME_EVENT_NS_ATTR, NVME_NOTICE_NS_CHANGED, NVME_LOG_CHANGED_NS },
-		{ NVME_EVENT_DISC_LOG, NVME_NOTICE_DISC_CHANGED, NVME_LOG_DISCOVERY },
+		{ NVME_EVENT_ANA, NVME_AER_NOTICE, NVME_NOTICE_ANA, NVME_LOG_ANA },
+		{ NVME_EVENT_NS_ATTR, NVME_AER_NOTICE, NVME_NOTICE_NS_CHANGED,
+			NVME_LOG_CHANGED_NS },
+		{ NVME_EVENT_DISC_LOG, NVME_AER_NOTICE, NVME_NOTICE_DISC_CHANGED,
+			NVME_LOG_DISCOVERY },
+		{ NVME_TGT_EVENT_NOTE, NVME_AER_IO, 0, NVME_LOG_RESERVATION },
 	};
-	uint32_t due = ctrl->due & ctrl->event_mask & ~ctrl->masked;
+	uint32_t due = ctrl->due & (ctrl->event_mask | NVME_TGT_EVENT_NOTE) & ~ctrl->masked;
 	struct nvme_tgt_cmd *cmd;
 
 	for (unsigned i = 0; i < sizeof(events) / sizeof(*events) && ctrl->events; i++) {
@@ -74,7 +78,7 @@ static void send_events(struct nvme_tgt_ctrl *ctrl)
 		cmd = ctrl->event[--ctrl->events];
 		cmd->base.state = TARGET_CMD_WORK;
 		nvme_tgt_cmd_result(
-			cmd, NVME_AER_NOTICE | events[i].notice << 8 | events[i].log << 16);
+			cmd, events[i].type | events[i].notice << 8 | events[i].log << 16);
 		nvme_tgt_cmd_worked(cmd, NVME_OK);
 	}
 }
@@ -94,7 +98,8 @@ void nvme_tgt_ctrl_noticed(struct loop_msg *msg)
 		ctrl->changed |= (uint32_t)pending_events;
 		ctrl->due |= ((uint32_t)pending_events ? NVME_EVENT_NS_ATTR : 0) |
 			     (pending_events & NVME_TGT_PENDING_DISC ? NVME_EVENT_DISC_LOG : 0) |
-			     (pending_events & NVME_TGT_PENDING_ANA ? NVME_EVENT_ANA : 0);
+			     (pending_events & NVME_TGT_PENDING_ANA ? NVME_EVENT_ANA : 0) |
+			     (pending_events & NVME_TGT_PENDING_NOTE ? NVME_TGT_EVENT_NOTE : 0);
 		send_events(ctrl);
 	}
 	msg->run = nvme_tgt_ctrl_notice_back;
@@ -377,7 +382,7 @@ static bool caches(const struct nvme_tgt_ctrl *ctrl)
 
 static void get_feature(struct nvme_tgt_cmd *cmd)
 {
-	const struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
+	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 	uint32_t value = 0, status = NVME_OK;
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
@@ -396,6 +401,12 @@ static void get_feature(struct nvme_tgt_cmd *cmd)
 	case NVME_FEATURE_HOST_ID:
 		memcpy(cmd->base.p, ctrl->hostid, sizeof(ctrl->hostid));
 		break;
+	case NVME_FEATURE_RESERVE_NOTICES:
+		status = nvme_tgt_notice_mask_get(ctrl, cdw(cmd->sqe.nsid), &value);
+		break;
+	case NVME_FEATURE_RESERVE_PERSISTENCE: /* they end with the process */
+		status = nvme_tgt_reserve_feature(ctrl, cdw(cmd->sqe.nsid), false);
+		break;
 	case NVME_FEATURE_ARBITRATION:
 	case NVME_FEATURE_POWER:
 	case NVME_FEATURE_TEMPERATURE:
@@ -412,6 +423,7 @@ static void get_feature(struct nvme_tgt_cmd *cmd)
 static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 {
 	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
+	uint32_t nsid = cdw(cmd->sqe.nsid);
 
 	switch (cdw(cmd->sqe.cdw10) & 0xff) {
 	case NVME_FEATURE_QUEUES:
@@ -435,6 +447,12 @@ static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 		return NVME_OK;
 	case NVME_FEATURE_HOST_ID: /* 5.1.25.2.13: over fabrics Connect sets it */
 		return NVME_SEQUENCE;
+	case NVME_FEATURE_RESERVE_NOTICES:
+		return nvme_tgt_notice_mask_set(ctrl, nsid, value);
+	case NVME_FEATURE_RESERVE_PERSISTENCE:
+		if (value & 1)
+			return NVME_INVALID_FIELD;
+		return nvme_tgt_reserve_feature(ctrl, nsid, true);
 	case NVME_FEATURE_ARBITRATION:
 	case NVME_FEATURE_POWER:
 	case NVME_FEATURE_TEMPERATURE:

@@ -76,7 +76,11 @@ static void free_if_unused(struct nvme_tgt_ctrl *ctrl)
 {
 	struct nvme_tgt_ctrl **at = &ctrl->target->ctrls;
 
-	if (ctrl->queues || ctrl->noticing || ctrl->resetting || ctrl->fencing)
+	if (ctrl->queues)
+		return;
+	nvme_tgt_reserve_leave(ctrl); /* no message about reservations is posted from now on */
+	if (ctrl->noticing || ctrl->resetting || ctrl->fencing ||
+		__atomic_load_n(&ctrl->noted, __ATOMIC_ACQUIRE))
 		return;
 	while (*at != ctrl)
 		at = &(*at)->next;
@@ -147,6 +151,7 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	memcpy(ctrl->hostid, req->hostid, sizeof(ctrl->hostid));
 	memcpy(ctrl->hostnqn, req->hostnqn, sizeof(ctrl->hostnqn));
 	memcpy(ctrl->subnqn, req->subnqn, sizeof(ctrl->subnqn));
+	nvme_tgt_reserve_join(ctrl);
 	ctrl->lower = (uint8_t *)(((uintptr_t)(ctrl + 1) + 7) & ~(uintptr_t)7);
 	ctrl->admin = queue;
 	ctrl->loop = queue->base.loop;
@@ -289,6 +294,15 @@ static void add_event(struct nvme_tgt_ctrl *ctrl, uint64_t bit)
 	__atomic_fetch_or(&ctrl->pending_events, bit, __ATOMIC_RELEASE);
 	if (!ctrl->noticing)
 		notice(ctrl);
+}
+
+void nvme_tgt_ctrl_noted(struct loop_msg *msg)
+{
+	struct nvme_tgt_ctrl *ctrl = container_of(msg, struct nvme_tgt_ctrl, note);
+
+	__atomic_store_n(&ctrl->noted, false, __ATOMIC_RELEASE);
+	add_event(ctrl, NVME_TGT_PENDING_NOTE);
+	free_if_unused(ctrl);
 }
 
 void nvme_tgt_ctrl_notify_access(struct nvme_target *target, unsigned group)

@@ -94,7 +94,7 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 		info.anacap = NVME_ANACAP_STATES | NVME_ANACAP_STATIC;
 		info.anagrpmax = info.nanagrpid = NVME_TGT_ANAGRPID;
 		info.mnan = s->count;
-		info.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DSM |
+		info.oncs = NVME_ONCS_COMPARE | NVME_ONCS_DSM | NVME_ONCS_RESERVATIONS |
 			    (all_do(s, IO_ZERO) ? NVME_ONCS_WRITE_ZEROES : 0);
 		info.vwc = one_does(s, IO_FLUSH) ? NVME_VWC_PRESENT | NVME_VWC_FLUSH_ALL : 0;
 		snprintf(info.serial, sizeof(info.serial), "%s", s->ns[0]->conf->serial);
@@ -116,6 +116,7 @@ static void identify_ns(const struct nvme_tgt_cmd *cmd)
 	struct nvme_ns_info info = { .blocks = target_disk_size(ns->disk) >> ns->shift,
 		.shift = ns->shift,
 		.ro = ns->disk->ro,
+		.rescap = NVME_TGT_RESCAP,
 		.shared = true,
 		.unused = nvme_tgt_ana_status(nvme_tgt_queue_of(cmd)->ctrl) != NVME_OK,
 		.anagrpid = NVME_TGT_ANAGRPID };
@@ -158,6 +159,7 @@ static void identify_independent(const struct nvme_tgt_cmd *cmd)
 
 	memset(id, 0, sizeof(*id));
 	id->nmic = NVME_NMIC_SHARED;
+	id->rescap = NVME_TGT_RESCAP;
 	id->anagrpid = put_le32(NVME_TGT_ANAGRPID);
 	id->nsattr = cmd->ns->disk->ro ? NVME_NSATTR_WP : 0;
 	id->nstat = NVME_NSTAT_READY;

@@ -36,7 +36,7 @@ uint32_t nvme_tgt_status(const struct io *io)
 	}
 }
 
-static uint32_t find_ns(struct nvme_tgt_cmd *cmd)
+uint32_t nvme_tgt_find_ns(struct nvme_tgt_cmd *cmd)
 {
 	const struct nvme_tgt_subsys *subsys = nvme_tgt_queue_of(cmd)->ctrl->subsys;
 	uint32_t nsid = get_le32(cmd->sqe.nsid);
@@ -62,7 +62,7 @@ static uint32_t check_blocks(struct nvme_tgt_cmd *cmd)
 		 blocks = (get_le32(cmd->sqe.cdw12) & 0xffff) + 1;
 	const struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
 	bool writes = cmd->op->flags & OP_WRITES;
-	uint32_t status = find_ns(cmd);
+	uint32_t status = nvme_tgt_find_ns(cmd);
 
 	if (status)
 		return status;
@@ -131,7 +131,7 @@ static uint32_t check_flush(struct nvme_tgt_cmd *cmd, uint32_t *len)
 		return NVME_OK;
 	cmd->range = (uint16_t)(get_le32(cmd->sqe.nsid) - 1);
 	cmd->ranges = (uint16_t)(cmd->range + 1);
-	return find_ns(cmd);
+	return nvme_tgt_find_ns(cmd);
 }
 
 static void flush_next(struct target_cmd *base)
@@ -171,7 +171,7 @@ static void zero_work(struct nvme_tgt_cmd *cmd)
 
 static uint32_t check_dsm(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
-	uint32_t status = find_ns(cmd);
+	uint32_t status = nvme_tgt_find_ns(cmd);
 
 	if (status)
 		return status;
@@ -190,7 +190,7 @@ static void trim_next(struct target_cmd *base)
 	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 	const struct nvme_dsm_range *range = (const void *)base->p;
 
-	while (cmd->range < cmd->ranges) {
+	while (cmd->range < cmd->ranges && !cmd->abandoned) {
 		uint32_t blocks = get_le32(range[cmd->range].blocks);
 		uint64_t lba = get_le64(range[cmd->range++].lba), off, len;
 
@@ -206,7 +206,7 @@ static void trim_next(struct target_cmd *base)
 		target_cmd_io(base, IO_TRIM, 0, off, len, (struct buf){ 0 }, trim_next);
 		return;
 	}
-	target_cmd_worked(base, NVME_OK);
+	target_cmd_worked(base, cmd->abandoned);
 }
 
 static void dsm_work(struct nvme_tgt_cmd *cmd)
@@ -233,11 +233,20 @@ static void dsm_work(struct nvme_tgt_cmd *cmd)
 }
 
 const struct nvme_tgt_op nvme_tgt_io_ops[] = {
-	{ NVME_IO_FLUSH, 0, "flush", check_flush, flush_work },
-	{ NVME_IO_WRITE, OP_OUT | OP_WRITES, "write", check_rw, write_work },
-	{ NVME_IO_READ, OP_IN, "read", check_rw, read_work },
-	{ NVME_IO_COMPARE, OP_OUT | OP_HALF, "compare", check_rw, compare_work },
-	{ NVME_IO_WRITE_ZEROES, OP_WRITES, "write zeroes", check_zero, zero_work },
-	{ NVME_IO_DSM, OP_OUT | OP_WHOLE, "dataset management", check_dsm, dsm_work },
+	{ NVME_IO_FLUSH, OP_WRITE_GROUP, "flush", check_flush, flush_work },
+	{ NVME_IO_WRITE, OP_OUT | OP_WRITES | OP_WRITE_GROUP, "write", check_rw, write_work },
+	{ NVME_IO_READ, OP_IN | OP_READ_GROUP, "read", check_rw, read_work },
+	{ NVME_IO_COMPARE, OP_OUT | OP_HALF | OP_READ_GROUP, "compare", check_rw, compare_work },
+	{ NVME_IO_WRITE_ZEROES, OP_WRITES | OP_WRITE_GROUP, "write zeroes", check_zero, zero_work },
+	{ NVME_IO_DSM, OP_OUT | OP_WHOLE | OP_WRITE_GROUP, "dataset management", check_dsm,
+		dsm_work },
+	{ NVME_IO_RESERVE_REGISTER, OP_OUT | OP_WHOLE, "reservation register",
+		nvme_tgt_register_check, nvme_tgt_register_work },
+	{ NVME_IO_RESERVE_REPORT, OP_IN | OP_WHOLE, "reservation report", nvme_tgt_report_check,
+		nvme_tgt_report_work },
+	{ NVME_IO_RESERVE_ACQUIRE, OP_OUT | OP_WHOLE, "reservation acquire", nvme_tgt_acquire_check,
+		nvme_tgt_acquire_work },
+	{ NVME_IO_RESERVE_RELEASE, OP_OUT | OP_WHOLE, "reservation release", nvme_tgt_release_check,
+		nvme_tgt_release_work },
 	{ 0 },
 };

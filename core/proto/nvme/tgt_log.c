@@ -22,6 +22,8 @@ static uint64_t log_len(const struct nvme_tgt_cmd *cmd)
 	case NVME_LOG_CHANGED_NS:
 	case NVME_LOG_CROSS_RESET: /* always empty: each is answered when it is over */
 		return discovery ? 0 : NVME_IDENTIFY_LEN;
+	case NVME_LOG_RESERVATION:
+		return discovery ? 0 : sizeof(struct nvme_reserve_log);
 	case NVME_LOG_ANA:
 		return discovery ? 0 : nvme_tgt_ana_len(nvme_tgt_queue_of(cmd)->ctrl);
 	case NVME_LOG_DISCOVERY:
@@ -92,6 +94,9 @@ static void small_log(const struct nvme_tgt_cmd *cmd, uint8_t page[NVME_IDENTIFY
 	case NVME_LOG_CHANGED_NS:
 		changed(cmd, page);
 		break;
+	case NVME_LOG_RESERVATION:
+		nvme_tgt_notes_page(nvme_tgt_queue_of(cmd)->ctrl, (void *)page);
+		break;
 	case NVME_LOG_ANA:
 		nvme_tgt_ana_log(
 			nvme_tgt_queue_of(cmd)->ctrl, cdw(cmd->sqe.cdw10) & NVME_LOG_ANA_RGO, page);
@@ -112,6 +117,9 @@ static void was_read(struct nvme_tgt_cmd *cmd)
 	if ((dw10 & 0xff) == NVME_LOG_CHANGED_NS) {
 		ctrl->changed = 0;
 		nvme_tgt_ctrl_unmask(ctrl, NVME_EVENT_NS_ATTR);
+	} else if ((dw10 & 0xff) == NVME_LOG_RESERVATION) {
+		ctrl->due |= nvme_tgt_notes_read(ctrl) ? NVME_TGT_EVENT_NOTE : 0;
+		nvme_tgt_ctrl_unmask(ctrl, NVME_TGT_EVENT_NOTE);
 	} else if ((dw10 & 0xff) == NVME_LOG_ANA) {
 		nvme_tgt_ctrl_unmask(ctrl, NVME_EVENT_ANA);
 	} else if ((dw10 & 0xff) == NVME_LOG_DISCOVERY) {

@@ -25,6 +25,8 @@ void nvme_tgt_complete(struct target_cmd *base, uint32_t status)
 	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
 	struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 
+	if (status == NVME_ABORT_REQUESTED && cmd->abandoned)
+		status = cmd->abandoned;
 	if (queue->first_connect == cmd)
 		queue->first_connect = NULL;
 	cmd->cqe.sqhd = put_le16(queue->no_sqfc ? NVME_SQHD_NONE : queue->sqhd);
@@ -85,7 +87,7 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 	uint32_t status;
 
 	cmd->op = NULL;
-	cmd->abandoned = false;
+	cmd->abandoned = 0;
 	cmd->cqe = (struct nvme_cqe){ 0 };
 	if (queue->depth)
 		queue->sqhd = (uint16_t)((queue->sqhd + 1) % queue->depth);
@@ -94,6 +96,8 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 	status = check_allowed(cmd);
 	if (!status)
 		status = cmd->op->check(cmd, &base->data_len);
+	if (!status && cmd->op->flags & (OP_READ_GROUP | OP_WRITE_GROUP))
+		status = nvme_tgt_reserve_check(cmd);
 	if (!status)
 		base->flags = cmd->op->flags & (OP_OUT | OP_IN | OP_HALF);
 	if (!status && base->data_len)
@@ -112,9 +116,9 @@ bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 	if (cmd->base.state != TARGET_CMD_PARKED || target_conn_is_closing(&queue->base)) {
 		if (target_cmd_abort(&cmd->base, NVME_ABORT_REQUESTED))
 			return true;
-		cmd->abandoned =
-			cmd->base.changes_len &&
-			(cmd->base.state == TARGET_CMD_WORK || cmd->base.state == TARGET_CMD_PULL);
+		if (cmd->base.changes_len &&
+			(cmd->base.state == TARGET_CMD_WORK || cmd->base.state == TARGET_CMD_PULL))
+			cmd->abandoned = NVME_ABORT_REQUESTED;
 		return false;
 	}
 	nvme_tgt_ctrl_forget(queue->ctrl, cmd);
