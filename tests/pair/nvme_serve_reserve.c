@@ -5,6 +5,9 @@
 #include "scsi_host.h"
 /* its names come after those in the functions of headers */
 #include "capsules.h"
+#include "leap.h"
+#include "raw_host.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -672,4 +675,175 @@ Test(nvme_serve_reserve, one_set_for_nvme_and_scsi)
 	cr_assert_eq(ask((struct scsi_ask){ .cdb = { 0x17 } }), 0);
 	may(&one, true, true);
 	end_both();
+}
+
+/* A host that registers with another identifier each time takes no place from others. */
+Test(nvme_serve_reserve, each_name_keeps_a_few_registrations)
+{
+	begin();
+	for (uint8_t id = 100; id < 130; id++) {
+		struct machine passer = { id };
+
+		dial(&passer);
+		cr_assert_eq(registers(&passer, NVME_RESERVE_REGISTER, 0, id), 0);
+		if (id == 100)
+			cr_assert_eq(acquire(&passer, NVME_RESERVE_ACQUIRE, NVME_EXCLUSIVE_ACCESS,
+					     id, 0),
+				0);
+		hang_up(&passer);
+	}
+	may(&two, false, false);
+	cr_assert_eq(registers(&one, NVME_RESERVE_REGISTER, 0, 11), 0);
+	cr_assert_eq(report(&one, 64 + 64 * 40)[0].hostid[0], 100, "the holder");
+	cr_assert_eq(registrants(), 16 + 1);
+	cr_assert_eq(acquire(&one, NVME_RESERVE_PREEMPT, NVME_EXCLUSIVE_ACCESS, 11, 100), 0);
+	may(&one, true, true);
+	capsules_end();
+}
+
+/* --- on several threads, for the thread sanitizer, too */
+
+static struct remote {
+	uint8_t id;
+	uint16_t cntlid;
+	struct raw_host *admin, *io;
+	unsigned sent[2]; /* commands: admin, io */
+} left = { .id = 1 }, right = { .id = 2 };
+
+static void wait_for(const struct raw_host *raw, unsigned count)
+{
+	struct raw_host *all[] = { left.admin, left.io, right.admin, right.io };
+	volatile int never = 0;
+
+	while (raw->replies < count || !raw->up) {
+		for (unsigned i = 0; i < EACH(all); i++)
+			if (all[i])
+				raw_poll(all[i]);
+		loop_wait(loop, &never, loop_clock() + MSEC / 10);
+	}
+}
+
+static void send_to(
+	struct remote *r, bool io_queue, struct nvme_sqe sqe, const void *data, uint32_t len)
+{
+	sqe.flags = NVME_PSDT_SGL;
+	sqe.cid = put_le16((uint16_t)r->sent[io_queue]++);
+	if (len)
+		sqe.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(len) };
+	raw_command(io_queue ? r->io : r->admin, &sqe, data, len);
+}
+
+static uint32_t answer_of(struct remote *r, bool io_queue)
+{
+	struct raw_host *raw = io_queue ? r->io : r->admin;
+
+	wait_for(raw, r->sent[io_queue]);
+	return get_le16(raw->reply.status) >> 1;
+}
+
+static void join(struct remote *r, const struct addr *at, bool io_queue)
+{
+	struct nvmf_connect connect = { .qid = io_queue,
+		.depth = 32,
+		.cntlid = io_queue ? r->cntlid : NVMF_CNTLID_ANY,
+		.hostid = { r->id },
+		.subnqn = NQN,
+		.hostnqn = HOST };
+	struct raw_host *raw = raw_dial(at, false);
+
+	*(io_queue ? &r->io : &r->admin) = raw;
+	raw_hello(raw, io_queue, 32);
+	wait_for(raw, 0);
+	raw_connect(raw, &connect);
+	r->sent[io_queue] = 1;
+	cr_assert_eq(answer_of(r, io_queue), 0);
+	if (io_queue)
+		return;
+	r->cntlid = (uint16_t)get_le64(raw->reply.result);
+	send_to(r, false, raw_property(true, NVME_CC, NVME_CC_EN | NVME_CC_IOSQES | NVME_CC_IOCQES),
+		NULL, 0);
+	cr_assert_eq(answer_of(r, false), 0);
+}
+
+static void send_change(
+	struct remote *r, uint8_t opcode, uint32_t cdw10, uint64_t key, uint64_t other)
+{
+	struct nvme_reserve_keys keys = { put_le64(key), put_le64(other) };
+
+	send_to(r, true,
+		(struct nvme_sqe){
+			.opcode = opcode, .nsid = put_le32(1), .cdw10 = put_le32(cdw10) },
+		&keys, opcode == NVME_IO_RESERVE_RELEASE ? 8 : 16);
+}
+
+/* Both hosts do I/O and take the reservation from each other all the time. */
+static void fight(struct remote *winner, struct remote *loser)
+{
+	static const uint8_t data[512];
+	uint32_t preempt = NVME_RESERVE_PREEMPT_ABORT | NVME_EXCLUSIVE_ACCESS << 8;
+
+	send_change(winner, NVME_IO_RESERVE_REGISTER, NVME_RESERVE_REGISTER, 0, winner->id);
+	send_change(loser, NVME_IO_RESERVE_REGISTER, NVME_RESERVE_REGISTER, 0, loser->id);
+	cr_assert_eq(answer_of(winner, true), 0);
+	cr_assert_eq(answer_of(loser, true), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		send_to(loser, true, raw_rw(loser->io, NVME_IO_READ, 0, 8 * i, 8), NULL, 0);
+		send_to(loser, true, raw_rw(loser->io, NVME_IO_WRITE, 0, 8 * i, 1), data, 512);
+		send_to(winner, true, raw_rw(winner->io, NVME_IO_READ, 0, 8 * i, 8), NULL, 0);
+	}
+	send_change(winner, NVME_IO_RESERVE_ACQUIRE, preempt, winner->id, loser->id);
+	answer_of(winner, true);
+	send_to(loser, true, raw_rw(loser->io, NVME_IO_WRITE, 0, 0, 1), data, 512);
+	answer_of(loser, true);
+	/* only now it is known which answer is the last */
+	send_change(winner, NVME_IO_RESERVE_ACQUIRE,
+		NVME_RESERVE_ACQUIRE | NVME_EXCLUSIVE_ACCESS << 8, winner->id, 0);
+	cr_assert_eq(answer_of(winner, true), 0);
+	send_to(loser, true, raw_rw(loser->io, NVME_IO_WRITE, 0, 0, 1), data, 512);
+	cr_assert_eq(answer_of(loser, true), NVME_CONFLICT);
+	send_to(loser, false,
+		(struct nvme_sqe){ .opcode = NVME_ADMIN_GET_LOG,
+			.cdw10 = put_le32(NVME_LOG_RESERVATION | 15 << 16),
+			.sgl = raw_sgl(loser->admin, 64) },
+		NULL, 0);
+	cr_assert_eq(answer_of(loser, false), 0);
+	cr_assert_eq(loser->admin->data[8], NVME_REGISTRATION_PREEMPTED);
+	send_change(winner, NVME_IO_RESERVE_RELEASE, NVME_RESERVE_CLEAR, winner->id, 0);
+	cr_assert_eq(answer_of(winner, true), 0);
+}
+
+Test(nvme_serve_reserve, threads)
+{
+	const struct loop_options options = { .name = "workers" };
+	const struct bdev_env env = { .write = true };
+	struct remote *both[] = { &left, &right };
+	struct workers *workers;
+	struct loop *loops[3];
+	struct bdev *ram;
+	struct addr at;
+
+	leap_now = 0;
+	serving_begin(SIZE, TRANSPORT_TCP, 0);
+	cr_assert_eq(bdev_open(&ram, loop, "ram:4M", &env, &why), 0);
+	cr_assert_eq(workers_start(&workers, 3, &options, NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		loops[i] = workers_loop(workers, i);
+	opt.loops = loops;
+	opt.nloops = 3;
+	opt.disk[0].bdev = ram;
+	serving_start();
+	cr_assert(target_transports(target, 0, &at));
+	for (unsigned i = 0; i < 4; i++)
+		join(both[i / 2], &at, i % 2);
+	for (unsigned round = 0; round < 40; round++)
+		fight(both[round % 2], both[!(round % 2)]);
+	for (unsigned i = 0; i < 2; i++) {
+		raw_close(both[i]->admin);
+		raw_close(both[i]->io);
+	}
+	cr_assert_eq(target_stop(target, NO_LIMIT_MS, &why), 0, "%s", why.text);
+	target = NULL;
+	workers_stop(workers);
+	bdev_close(ram);
+	serving_end();
 }
