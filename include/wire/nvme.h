@@ -287,7 +287,7 @@ enum nvme_status { /* those a target of ours answers with */
 	NVME_PREEMPTED = NVME_STATUS(0, 0x1b),
 	NVME_WRITE_PROTECTED = NVME_STATUS(0, 0x20) | NVME_STATUS_DNR,
 	NVME_INTERRUPTED = NVME_STATUS(0, 0x21),
-	NVME_NO_HOST_ID = NVME_STATUS(0, 0x2a) | NVME_STATUS_DNR,
+	NVME_NO_HOST_ID = NVME_STATUS(0, 0x27) | NVME_STATUS_DNR,
 	NVME_LBA_RANGE = NVME_STATUS(0, 0x80) | NVME_STATUS_DNR,
 	NVME_CAPACITY = NVME_STATUS(0, 0x81) | NVME_STATUS_DNR,
 	NVME_CONFLICT = NVME_STATUS(0, 0x83) | NVME_STATUS_DNR,
@@ -375,9 +375,10 @@ enum nvme_cntrltype { NVME_CTRL_UNSAID, NVME_CTRL_IO, NVME_CTRL_DISCOVERY, NVME_
 #define NVME_ANACAP_STATES     0x1fu     /* all of enum nvme_ana_state may be reported */
 #define NVME_ANACAP_STATIC     (1u << 6) /* ANAGRPID of a namespace does not change */
 #define NVME_VWC_PRESENT       1
-#define NVME_VWC_FLUSH_ALL     (3u << 1) /* Flush takes NSID FFFFFFFFh */
-#define NVME_CTRATT_HOSTID     1         /* host identifiers of 128 bits */
-#define NVME_CTRATT_TBKAS      (1u << 6) /* the keep-alive timer counts any command */
+#define NVME_VWC_FLUSH_ALL     (3u << 1)  /* Flush takes NSID FFFFFFFFh */
+#define NVME_CTRATT_HOSTID     1          /* host identifiers of 128 bits */
+#define NVME_CTRATT_TBKAS      (1u << 6)  /* the keep-alive timer counts any command */
+#define NVME_CTRATT_RHII       (1u << 18) /* reservations need a host identifier */
 #define NVME_ONCS_COMPARE      (1u << 0)
 #define NVME_ONCS_DSM          (1u << 2)
 #define NVME_ONCS_WRITE_ZEROES (1u << 3)

@@ -582,6 +582,7 @@ Test(nvme_serve_reserve, features)
 	sqe.cdw10 = put_le32(NVME_CNS_CTRL);
 	cr_assert_eq(capsules_command(one.admin, &sqe, sizeof(sqe)), 0);
 	cr_assert(get_le16(((const struct nvme_id_ctrl *)memory)->oncs) & NVME_ONCS_RESERVATIONS);
+	cr_assert(get_le32(((const struct nvme_id_ctrl *)memory)->ctratt) & NVME_CTRATT_RHII);
 	capsules_end();
 }
 

@@ -42,7 +42,7 @@ static const struct row {
 	{ NVME_STATUS(0, 0x21), EAGAIN, WAIT, "the command was interrupted" },
 	{ NVME_STATUS(0, 0x22), EAGAIN, WAIT, "transient transport error" },
 	{ NVME_STATUS(0, 0x24), EAGAIN, WAIT, "the media is not ready yet" },
-	{ NVME_STATUS(0, 0x2a), EINVAL, 0, "the host has no identifier" },
+	{ NVME_STATUS(0, 0x27), EINVAL, 0, "the host has no identifier" },
 	{ NVME_STATUS(0, 0x80), EINVAL, 0, "block address out of range" },
 	{ NVME_STATUS(0, 0x81), ENOSPC, 0, "capacity exceeded" },
 	{ NVME_STATUS(0, 0x82), EAGAIN, WAIT, "the namespace is not ready" },

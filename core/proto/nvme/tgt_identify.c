@@ -90,6 +90,7 @@ static void identify_ctrl(const struct nvme_tgt_cmd *cmd)
 	};
 
 	if (s->count) {
+		info.ctratt |= NVME_CTRATT_RHII;
 		info.anatt = NVME_TGT_ANATT;
 		info.anacap = NVME_ANACAP_STATES | NVME_ANACAP_STATIC;
 		info.anagrpmax = info.nanagrpid = NVME_TGT_ANAGRPID;
