@@ -9,6 +9,7 @@
 struct ep_peer peer;
 uint8_t *memory;
 uint8_t capsules_host[16] = { 7 };
+const char *capsules_name = HOST;
 struct ep *admin, *io; /* as the target sees them */
 
 struct capsules_answer answers[64];
@@ -110,7 +111,7 @@ uint32_t capsules_connect_to(
 
 	memcpy(data.hostid, capsules_host, sizeof(data.hostid));
 	snprintf(data.subnqn, sizeof(data.subnqn), "%s", nqn);
-	snprintf(data.hostnqn, sizeof(data.hostnqn), HOST);
+	snprintf(data.hostnqn, sizeof(data.hostnqn), "%s", capsules_name);
 	memcpy(memory, &data, sizeof(data));
 	return capsules_command(ep, &sqe, sizeof(sqe));
 }

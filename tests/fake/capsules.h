@@ -21,6 +21,7 @@ struct capsules_answer {
 extern struct ep_peer peer;
 extern uint8_t *memory;
 extern uint8_t capsules_host[16]; /* ID of the host that connects */
+extern const char *capsules_name; /* its NQN */
 extern struct ep *admin, *io;     /* as the target sees them */
 extern struct capsules_answer answers[64];
 extern unsigned replies; /* since the last command */
