@@ -302,7 +302,7 @@ Test(nvme_serve_reserve, other_namespaces_are_free)
 	capsules_end();
 }
 
-/* Without an identifier a host can't be told from others. */
+/* Hosts without an identifier would share their registrations. */
 Test(nvme_serve_reserve, a_host_needs_an_identifier)
 {
 	struct machine nameless = { 0 };

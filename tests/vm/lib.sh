@@ -854,7 +854,8 @@ host_checked() {
 	dd if=/dev/zero of=/run/block bs=4k count=1 2>/dev/null
 	check "$name: they are zeroes" nvme compare /dev/nvme0n1 -s 8 -c 7 -z 4096 -d /run/block
 	check "$name: Dataset Management" nvme dsm /dev/nvme0n1 -n 1 -d -s 0 -b 64
-	refused "$name: a reservation is refused" 1 - 'INVALID_OPCODE|Invalid Command Opcode|Invalid Opcode' '' nvme resv-report /dev/nvme0n1 -n 1
+	check "$name: it has no reservation" [ "$(nvme resv-report /dev/nvme0n1 -n 1 --eds | grep -c '^\(regctl\|rtype\) *: 0$')" = 2 ]
+	refused "$name: nor reports one without extended data" 1 - 'HOST_ID_INCONSIST|Host Identifier Inconsistent' '' nvme resv-report /dev/nvme0n1 -n 1
 	host_reset "$name"
 	host_disconnect
 	check "$name: connect again" host_connect "$name" "$port"
