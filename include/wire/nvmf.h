@@ -15,6 +15,8 @@ enum nvmf_fctype {
 	NVMF_PROPERTY_SET = 0x00,
 	NVMF_CONNECT = 0x01,
 	NVMF_PROPERTY_GET = 0x04,
+	NVMF_AUTH_SEND = 0x05,
+	NVMF_AUTH_RECEIVE = 0x06,
 	NVMF_DISCONNECT = 0x08
 };
 
@@ -58,6 +60,98 @@ struct nvmf_property_sqe { /* Base 2.1, 6.5, 6.6 */
 	uint8_t rsvd56[8];
 };
 WIRE_SIZE(struct nvmf_property_sqe, 64);
+
+struct nvmf_auth_sqe { /* Base 2.1, 6.1, 6.2: Authentication Send, Receive */
+	uint8_t opcode, flags;
+	le16 cid;
+	uint8_t fctype, rsvd5[19];
+	struct nvme_sgl sgl;
+	uint8_t rsvd40, spsp0, spsp1, secp;
+	le32 len; /* TL or AL */
+	uint8_t rsvd48[16];
+};
+WIRE_SIZE(struct nvmf_auth_sqe, 64);
+#define NVMF_AUTH_SPSP 0x01 /* both */
+#define NVMF_AUTH_SECP 0xe9 /* NVMe */
+
+/* Messages of DH-HMAC-CHAP, Base 2.1, 8.3.5.5. Type and ID, as they begin. */
+enum nvme_auth_kind {
+	NVME_AUTH_NEGOTIATE = 0x0000,
+	NVME_AUTH_CHALLENGE = 0x0101,
+	NVME_AUTH_REPLY = 0x0201,
+	NVME_AUTH_SUCCESS1 = 0x0301,
+	NVME_AUTH_SUCCESS2 = 0x0401,
+	NVME_AUTH_FAILURE2 = 0xf000, /* of the host */
+	NVME_AUTH_FAILURE1 = 0xf100, /* of the controller */
+	NVME_AUTH_UNKNOWN = 0xffff   /* none of these */
+};
+struct nvme_auth_head {
+	le16 kind;
+	uint8_t rsvd2[2];
+	le16 tid;
+};
+WIRE_SIZE(struct nvme_auth_head, 6);
+struct nvme_auth_negotiate {
+	struct nvme_auth_head head;
+	uint8_t sc_c, napd; /* descriptors that follow */
+};
+WIRE_SIZE(struct nvme_auth_negotiate, 8);
+#define NVME_AUTH_IDS 30
+struct nvme_auth_proto {
+	uint8_t authid, rsvd1, halen, dhlen, hash[NVME_AUTH_IDS], group[NVME_AUTH_IDS];
+};
+WIRE_SIZE(struct nvme_auth_proto, 64);
+#define NVME_AUTH_DHCHAP 0x01
+enum nvme_chap_hash { NVME_CHAP_SHA256 = 1, NVME_CHAP_SHA384, NVME_CHAP_SHA512 };
+enum nvme_chap_group {
+	NVME_CHAP_NULL,
+	NVME_CHAP_2048,
+	NVME_CHAP_3072,
+	NVME_CHAP_4096,
+	NVME_CHAP_6144,
+	NVME_CHAP_8192
+};
+struct nvme_auth_challenge { /* then challenge, DH value */
+	struct nvme_auth_head head;
+	uint8_t hl, rsvd7, hash, group;
+	le16 dhvlen;
+	le32 seqnum;
+};
+WIRE_SIZE(struct nvme_auth_challenge, 16);
+struct nvme_auth_reply { /* then response, challenge, DH value */
+	struct nvme_auth_head head;
+	uint8_t hl, rsvd7, cvalid, rsvd9;
+	le16 dhvlen;
+	le32 seqnum;
+};
+WIRE_SIZE(struct nvme_auth_reply, 16);
+struct nvme_auth_success1 { /* then the response, if valid */
+	struct nvme_auth_head head;
+	uint8_t hl, rsvd7, rvalid, rsvd9[7];
+};
+WIRE_SIZE(struct nvme_auth_success1, 16);
+struct nvme_auth_success2 {
+	struct nvme_auth_head head;
+	uint8_t rsvd6[10];
+};
+WIRE_SIZE(struct nvme_auth_success2, 16);
+struct nvme_auth_failure {
+	struct nvme_auth_head head;
+	uint8_t rescode, explanation;
+};
+WIRE_SIZE(struct nvme_auth_failure, 8);
+#define NVME_AUTH_RESCODE_FAILED 1
+enum nvme_auth_reason { /* explanation */
+	NVME_AUTH_FAILED = 1,
+	NVME_AUTH_NO_PROTOCOL,
+	NVME_AUTH_CONCATENATION,
+	NVME_AUTH_NO_HASH,
+	NVME_AUTH_NO_GROUP,
+	NVME_AUTH_PAYLOAD,
+	NVME_AUTH_MESSAGE,
+};
+#define NVME_AUTH_BUFFER  4096 /* what hosts have for a message */
+#define NVME_AUTH_MSG_MAX (16 + 2 * 64 + 1024)
 
 struct nvmf_log_head { /* Base 2.1, 5.1.12.3.1 */
 	le64 genctr, numrec;
