@@ -70,10 +70,21 @@ static int parse_device(struct nvmf_target *t, int root, struct diag *diag)
 	return kernel_rdma_netdev(root, rdma.dev, t->iface, sizeof(t->iface), diag);
 }
 
+/* Secrets of DH-HMAC-CHAP, as our own initiator names them, and an older form. */
+static const char *const secret_keys[2][2] = { { "dhchap-secret-file", "secret-file" },
+	{ "dhchap-ctrl-secret-file", "ctrl-secret-file" } };
+
+static const char *secret_file(struct uri *uri, unsigned i)
+{
+	const char *file = uri_value(uri, secret_keys[i][0]),
+		   *older = uri_value(uri, secret_keys[i][1]);
+
+	return file ? file : older;
+}
+
 static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options *opts,
 	const char **on_loss, const char *file[3], struct diag *diag)
 {
-	static const char *const files[3] = { "secret-file", "ctrl-secret-file", "tls-key-file" };
 	const char *value;
 	int err = 0;
 
@@ -91,7 +102,7 @@ static int parse_keys(struct nvmf_target *t, int root, const struct nvmf_options
 	if (!opts->on_loss && value)
 		*on_loss = value;
 	for (unsigned i = 0; i < 3; i++) {
-		value = uri_value(&t->uri, files[i]);
+		value = i < 2 ? secret_file(&t->uri, i) : uri_value(&t->uri, "tls-key-file");
 		if (!file[i])
 			file[i] = value;
 	}
@@ -377,6 +388,9 @@ void nvmf_hint_userspace(const struct nvmf_target *t, int root, struct diag *dia
 	for (unsigned i = 0; own[i]; i++)
 		if (uri_value(keys, own[i]))
 			uri_add_key(uri, own[i], uri_value(keys, own[i]));
+	for (unsigned i = 0; i < 2; i++)
+		if (secret_file(keys, i))
+			uri_add_key(uri, secret_keys[i][0], secret_file(keys, i));
 	attach_hint_userspace(uri, diag);
 }
 

@@ -479,7 +479,8 @@ int nvmf_connect_reply_get(
 	if (!NVME_STATUS_CODE(reply->status)) {
 		reply->status = 0;
 		reply->cntlid = (uint16_t)dw0;
-		reply->auth = dw0 & (NVMF_AUTHREQ_ATR | NVMF_AUTHREQ_ASCR);
+		reply->auth = dw0 & NVMF_AUTHREQ_ATR;
+		reply->secure = dw0 & NVMF_AUTHREQ_ASCR;
 	} else if (NVME_STATUS_CODE(reply->status) == CONNECT_INVALID) {
 		reply->ipo = (uint16_t)dw0;
 		reply->ipo_data = dw0 >> 16 & NVMF_IATTR_DATA;

@@ -86,7 +86,8 @@ int nvmf_connect_get(struct nvmf_connect *, const struct nvmf_connect_sqe *, con
 struct nvmf_connect_reply {
 	uint32_t status; /* 0: accepted */
 	uint16_t cntlid;
-	bool auth;
+	bool auth;     /* authentication is required */
+	bool secure;   /* so is a secure channel */
 	uint16_t ipo;  /* status invalid parameters: offset of the first invalid field … */
 	bool ipo_data; /* … in the data, not the command */
 };

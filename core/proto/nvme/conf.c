@@ -59,6 +59,48 @@ static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *
 	return rdma_keys(uri, conf->dev, &conf->backend, &conf->no_crc, diag);
 }
 
+#define SECRET_TEXT 128
+
+/* The first word of the file: blanks may follow. */
+static int read_secret(
+	struct nvme_chap_secret *secret, const char *key, const char *file, struct diag *diag)
+{
+	char text[SECRET_TEXT];
+	struct diag why = { 0 };
+	int err = secret_read(NULL, key, NULL, file, text, sizeof(text), diag);
+
+	if (err)
+		return err;
+	text[strcspn(text, " \t")] = 0;
+	err = nvme_chap_secret_parse(secret, text, &why);
+	explicit_bzero(text, sizeof(text));
+	if (!err)
+		return 0;
+	diag_set(diag, why.code, why.err, "%s=%s: %s", key, file, why.text);
+	return diag_hint(diag, "%s", why.hint), err;
+}
+
+void nvme_conf_fini(struct nvme_conf *conf)
+{
+	explicit_bzero(conf->secret, sizeof(conf->secret));
+}
+
+int nvme_conf_secrets(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
+{
+	static const char *const keys[2] = { "dhchap-secret-file", "dhchap-ctrl-secret-file" };
+	const char *const files[2] = { uri_value(uri, keys[0]), uri_value(uri, keys[1]) };
+	int err = 0;
+
+	if (files[1] && !files[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s= requires %s=", keys[1], keys[0]);
+	for (unsigned i = 0; i < 2 && !err; i++)
+		if (files[i])
+			err = read_secret(&conf->secret[i], keys[i], files[i], diag);
+	if (err)
+		nvme_conf_fini(conf);
+	return err;
+}
+
 int nvme_conf_host(struct nvme_conf *conf, const char *host, uint16_t port, struct diag *diag)
 {
 	int known = addr_known(&conf->dst, host, port, diag);

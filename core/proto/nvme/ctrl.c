@@ -620,6 +620,7 @@ void nvme_ctrl_stop(struct nvme_ctrl *ctrl)
 
 void nvme_ctrl_fini(struct nvme_ctrl *ctrl)
 {
+	nvme_conf_fini(&ctrl->conf);
 	if (!ctrl->loop)
 		return;
 	resolve_cancel(&ctrl->resolve);

@@ -344,6 +344,8 @@ static void drop(struct nvmf_discovery_state *state)
 	state->discovery->state = NULL;
 	free(state->record);
 	free(state->seen);
+	nvme_conf_fini(&state->first);
+	nvme_conf_fini(&state->conf);
 	free(state);
 }
 
@@ -504,6 +506,8 @@ static int conf_init(struct nvme_conf *conf, struct uri *uri, const struct bdev_
 	int err = nvme_conf_init(
 		conf, uri, env, has_two_ports(uri) ? NVMF_DISCOVERY_PORT : NVMF_PORT, diag);
 
+	if (!err)
+		err = nvme_conf_secrets(conf, uri, diag);
 	conf->kato_ms = 0;
 	snprintf(conf->subnqn, sizeof(conf->subnqn), "%s", nqn[0] ? nqn : NVMF_DISCOVERY_NQN);
 	return err;
@@ -542,6 +546,7 @@ int nvme_discovery_start(struct nvmf_discovery *discovery, struct loop *loop,
 {
 	bool either = of->carrier == &nvme_tcp && of->port == NVMF_PORT;
 	struct nvme_conf conf = *of;
+	int err;
 
 	conf.kato_ms = 0;
 	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s", NVMF_DISCOVERY_NQN);
@@ -550,7 +555,9 @@ int nvme_discovery_start(struct nvmf_discovery *discovery, struct loop *loop,
 		addr_set_port(&conf.dst, conf.port);
 		addr_text(&conf.dst, conf.where);
 	}
-	return start(discovery, loop, &conf, either, until, diag);
+	err = start(discovery, loop, &conf, either, until, diag);
+	nvme_conf_fini(&conf);
+	return err;
 }
 
 /* A peer may refer to many controllers, and each may delay every answer. */
@@ -575,9 +582,11 @@ int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, st
 	if (!err && strlen(uri->path) > NVMF_NQN_MAX)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "invalid NQN: must be at most %u bytes",
 			NVMF_NQN_MAX);
-	return err ? diag_ctx(diag, "%s", uri->spelling)
-		   : start(discovery, loop, &conf, has_two_ports(uri),
-			     total_deadline(env->timeout_ms, mine.timeout_ms), diag);
+	err = err ? diag_ctx(diag, "%s", uri->spelling)
+		  : start(discovery, loop, &conf, has_two_ports(uri),
+			    total_deadline(env->timeout_ms, mine.timeout_ms), diag);
+	nvme_conf_fini(&conf);
+	return err;
 }
 
 void nvmf_discovery_cancel(struct nvmf_discovery *discovery)
@@ -634,6 +643,7 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 			total_deadline(
 				env->timeout_ms == BDEV_NEVER ? BDEV_NEVER : 0, env->timeout_ms),
 			diag);
+	nvme_conf_fini(&conf);
 	if (err)
 		return err;
 	loop_wait(loop, &wait.finished, 0);

@@ -550,7 +550,14 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_bool(out, "data_digest", "data digest: ", conf->data_digest);
 	}
 	out_text(out, "hostnqn", "host NQN:    ", "%s", conf->hostnqn);
-	out_text(out, "security", "security:    ", "none");
+	out_text(out, "security", NULL, "%s",
+		!dev->ctrl.qp.authenticated ? "none"
+		: conf->secret[1].len       ? "mutual-dh-hmac-chap"
+					    : "dh-hmac-chap");
+	out_line(out, "security:    %s",
+		!dev->ctrl.qp.authenticated ? "none"
+		: conf->secret[1].len       ? "mutual DH-HMAC-CHAP, data not encrypted"
+					    : "DH-HMAC-CHAP, data not encrypted");
 }
 
 static const struct bdev_ops ops = { .name = "nvme",
@@ -593,6 +600,8 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 		return diag_sys(diag, ENOMEM, "nvme");
 	err = nvme_conf_init(&dev->ctrl.conf, uri, env, NVMF_PORT, diag);
 	if (!err)
+		err = nvme_conf_secrets(&dev->ctrl.conf, uri, diag);
+	if (!err)
 		err = read_path(dev, uri, diag);
 	if (!err)
 		err = uri_u32(uri, "queues", 1, NVME_QUEUES, &queues, diag);
@@ -616,6 +625,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	*out = &dev->bdev;
 	return 0;
 fail:
+	nvme_conf_fini(&dev->ctrl.conf);
 	free(dev);
 	return err;
 }

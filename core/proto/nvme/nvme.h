@@ -6,6 +6,7 @@
 #pragma once
 #include "access_notice.h"
 #include "bdev.h"
+#include "chap.h"
 #include "codec.h"
 #include "inflight.h"
 #include "resolve.h"
@@ -32,6 +33,9 @@ struct nvme_conf {
 	bool no_crc;                  /* only software iWARP */
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 	uint8_t hostid[16];
+	/* DH-HMAC-CHAP: [0] of this host, [1] of the controller, for mutual authentication; the
+	 * owner wipes them with nvme_conf_fini() */
+	struct nvme_chap_secret secret[2];
 	uint32_t kato_ms;
 	uint32_t detect_ms;  /* a controller that is silent for this time is lost */
 	uint32_t timeout_ms; /* for connecting, including the name lookup; 0 = none */
@@ -40,6 +44,10 @@ struct nvme_conf {
  * keys. */
 int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port,
 	struct diag *);
+/* Read the files with secrets that the URI names. Then nvme_conf_fini() wipes each copy; after a
+ * failure there are none. */
+int nvme_conf_secrets(struct nvme_conf *, struct uri *, struct diag *);
+void nvme_conf_fini(struct nvme_conf *);
 /* Set host, port and where; also dst if the host is numeric. */
 int nvme_conf_host(struct nvme_conf *, const char *host, uint16_t port, struct diag *);
 
@@ -131,6 +139,8 @@ struct nvme_qp {
 	uint16_t qid, cntlid, sqhd;
 	uint8_t state;
 	bool mapped;
+	bool authenticated;     /* the target has accepted our proof */
+	struct nvme_auth *auth; /* while it authenticates; NULL: it does not */
 	struct diag why;
 	struct nvmf_connect connect;
 };
@@ -154,6 +164,15 @@ void *nvme_qp_end(struct nvme_qp *, struct nvme_slot *);
 void nvme_qp_fail(struct nvme_qp *, const struct diag *why);
 /* at once; requests in flight are dropped without `lost`. Allowed on a zeroed one */
 void nvme_qp_fini(struct nvme_qp *);
+
+/* auth.c: authenticate a queue that has sent its Connect; nvme_qp_authenticated() or
+ * nvme_qp_fail() follows */
+int nvme_auth_start(struct nvme_qp *, struct diag *);
+void nvme_auth_reply(struct nvme_queue *, struct nvme_slot *); /* nvme_queue.reply until then */
+/* The connection has ended for this reason: replace it by what authentication knows of it. */
+void nvme_auth_explain(const struct nvme_auth *, struct diag *why);
+void nvme_auth_free(struct nvme_auth *); /* NULL is allowed */
+void nvme_qp_authenticated(struct nvme_qp *);
 
 /* Controller: an admin queue and its bring-up. */
 enum nvme_step {
@@ -207,7 +226,8 @@ struct nvme_ctrl_events {
 	void (*ana_changed)(struct nvme_ctrl *); /* as ns_changed */
 };
 #define NVME_SCRATCH 65536 /* of the admin queue: Identify data, log pages */
-/* conf is the controller's copy and set. Resolves the host if its address is unknown. */
+/* conf is the controller's copy and set; nvme_ctrl_fini() wipes its secrets. Resolves the host if
+ * its address is unknown. */
 int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t queues,
 	const struct nvme_ctrl_events *, struct diag *);
 /* Send an admin command that returns `in` bytes of data at the start of the scratch pool. One at a

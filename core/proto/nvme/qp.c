@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Queue pair: one carrier queue whose first command is Connect (Base 2.1, 6.3), with deadlines for
- * the others. It does not interpret commands; any protocol violation ends it with a specific
- * reason. */
+ * the others, and authenticates if the target requires it. It does not interpret commands; any
+ * protocol violation ends it with a specific reason. */
 #include "nvme.h"
 #include <errno.h>
 
@@ -23,7 +23,9 @@ static void command_timeout(struct inflight *inflight, struct inflight_slot *slo
 	struct diag why = { 0 };
 
 	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT, "%s: no answer in time",
-		qp->state == QP_OPENING ? "connect" : qp->ev->name(slot->owner));
+		qp->auth                  ? "authenticate"
+		: qp->state == QP_OPENING ? "connect"
+					  : qp->ev->name(slot->owner));
 	if (qp->state == QP_UP && !qp->qid && !data->out && data->len >= LARGE)
 		diag_hint_mtu(&why, qp->conf->host);
 	nvme_qp_fail(qp, &why);
@@ -51,6 +53,50 @@ void *nvme_qp_end(struct nvme_qp *qp, struct nvme_slot *slot)
 	return inflight_drop(&qp->queue->inflight, &slot->flight);
 }
 
+static void go_up(struct nvme_qp *qp)
+{
+	qp->state = QP_UP;
+	qp->queue->reply = qp->ev->reply;
+	qp->ev->up(qp);
+}
+
+void nvme_qp_authenticated(struct nvme_qp *qp)
+{
+	nvme_auth_free(qp->auth);
+	qp->auth = NULL;
+	qp->authenticated = true;
+	go_up(qp);
+}
+
+static int authenticate(
+	struct nvme_qp *qp, const struct nvmf_connect_reply *reply, struct diag *why)
+{
+	if (reply->secure)
+		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+			"the target requires a secure channel after authentication, which is not "
+			"supported");
+	if (!qp->conf->secret[0].len) {
+		diag_set(why, DIAG_AUTH, EACCES,
+			"the target requires authentication (DH-HMAC-CHAP), but no secret is "
+			"configured");
+		return diag_hint(why, "add dhchap-secret-file=FILE to the URI");
+	}
+	qp->queue->reply = nvme_auth_reply;
+	return nvme_auth_start(qp, why);
+}
+
+/* Targets may authenticate the admin queue only, and none of a discovery controller. */
+static int check_proof(const struct nvme_qp *qp, struct diag *why)
+{
+	if (qp->qid || !qp->conf->secret[1].len || !strcmp(qp->conf->subnqn, NVMF_DISCOVERY_NQN))
+		return 0;
+	diag_set(why, DIAG_AUTH, EACCES,
+		"the target does not authenticate itself, although a controller secret is "
+		"configured");
+	return diag_hint(why, "enable authentication of this host on the target, or omit "
+			      "dhchap-ctrl-secret-file=");
+}
+
 static void connected(struct nvme_queue *queue, struct nvme_slot *slot)
 {
 	struct nvme_qp *qp = queue->user;
@@ -62,18 +108,18 @@ static void connected(struct nvme_queue *queue, struct nvme_slot *slot)
 	nvmf_connect_reply_get(&reply, &slot->cqe, sizeof(slot->cqe), &why);
 	if (reply.status) {
 		nvmf_connect_diag(&why, &reply, &qp->connect);
-	} else if (reply.auth) {
-		diag_set(&why, DIAG_AUTH, EACCES,
-			"the target requires authentication (DH-HMAC-CHAP), which is not supported "
-			"yet");
-	} else {
-		qp->cntlid = reply.cntlid;
-		qp->state = QP_UP;
-		queue->reply = qp->ev->reply;
-		qp->ev->up(qp);
+		nvme_qp_fail(qp, &why);
 		return;
 	}
-	nvme_qp_fail(qp, &why);
+	qp->cntlid = reply.cntlid;
+	if (reply.auth || reply.secure) {
+		if (authenticate(qp, &reply, &why))
+			nvme_qp_fail(qp, &why);
+	} else if (check_proof(qp, &why)) {
+		nvme_qp_fail(qp, &why);
+	} else {
+		go_up(qp);
+	}
 }
 
 static void queue_up(struct nvme_queue *queue)
@@ -109,8 +155,13 @@ static void queue_down(struct nvme_queue *queue)
 	struct nvme_qp *qp = queue->user;
 	void *owner;
 
-	if (qp->state != QP_CLOSING)
+	if (qp->state != QP_CLOSING) {
 		qp->why = queue->why;
+		if (qp->auth)
+			nvme_auth_explain(qp->auth, &qp->why);
+	}
+	nvme_auth_free(qp->auth);
+	qp->auth = NULL;
 	diag_ctx(&qp->why, "%s", qp->conf->where);
 	qp->state = QP_DOWN;
 	for (uint16_t tag = 0; tag < queue->inflight.count; tag++) {
@@ -168,6 +219,7 @@ int nvme_qp_open(struct nvme_qp *qp, struct loop *loop, const struct nvme_conf *
 
 void nvme_qp_fini(struct nvme_qp *qp)
 {
+	nvme_auth_free(qp->auth);
 	if (qp->queue) {
 		if (qp->mapped && qp->queue->carrier->unmap)
 			qp->queue->carrier->unmap(qp->queue, qp->scratch);

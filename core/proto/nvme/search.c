@@ -65,7 +65,7 @@ int nvme_search(struct bdev *bdev, struct bdev_search *of, struct diag *diag)
 {
 	struct nvme_dev *dev = (struct nvme_dev *)bdev;
 	struct nvme_search *search = calloc(1, sizeof(*search));
-	struct nvme_conf conf = dev->ctrl.conf;
+	struct nvme_conf conf;
 	uint64_t now = loop_clock();
 	int err;
 
@@ -76,10 +76,12 @@ int nvme_search(struct bdev *bdev, struct bdev_search *of, struct diag *diag)
 		.dev = dev,
 		.of = of
 	};
+	conf = dev->ctrl.conf;
 	of->at = conf.dst;
 	of->default_port = NVMF_PORT;
 	conf.timeout_ms = of->until > now ? (uint32_t)((of->until - now) / MSEC) + 1 : 1;
 	err = nvme_discovery_start(&search->discovery, bdev->loop, &conf, of->until, diag);
+	nvme_conf_fini(&conf);
 	if (err) {
 		free(search);
 		return err;

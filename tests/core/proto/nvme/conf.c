@@ -6,6 +6,8 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #define UUID "abff48c0-ecbe-4d8c-a64a-54f12797e8c2"
 
@@ -103,4 +105,58 @@ Test(nvme_conf, a_key_of_the_other_carrier_is_left_to_be_an_error)
 	cr_assert_eq(nvme_conf_init(&conf, &uri, &env, 4420, &why), 0);
 	cr_assert_lt(uri_done(&uri, &why), 0);
 	diag_says(&why, DIAG_USAGE, NULL, "dev");
+}
+
+static const char *secret_file(const char *text)
+{
+	static char path[2][64];
+	static unsigned turn;
+	char *at = path[turn++ % 2];
+	int fd;
+
+	snprintf(at, sizeof(path[0]), "/tmp/rdmastor-conf-XXXXXX");
+	fd = mkstemp(at);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	return at;
+}
+
+static int read_secrets(const char *host, const char *ctrl)
+{
+	struct uri uri;
+	char text[256];
+	int len = snprintf(text, sizeof(text), "nvme+tcp://10.0.0.1/n?x=1");
+
+	if (host)
+		len += snprintf(
+			text + len, sizeof(text) - (size_t)len, "&dhchap-secret-file=%s", host);
+	if (ctrl)
+		snprintf(text + len, sizeof(text) - (size_t)len, "&dhchap-ctrl-secret-file=%s",
+			ctrl);
+	why = (struct diag){ 0 };
+	cr_assert_eq(uri_parse(&uri, text, &why), 0);
+	return nvme_conf_secrets(&conf, &uri, &why);
+}
+
+Test(nvme_conf, secrets)
+{
+	static const char key[] = "DHHC-1:01:ICcuNTxDSlFYX2ZtdHuCiZCXnqWss7rByM/W3eTr8vmMpzdS:";
+	const char *good = secret_file(key), *bad = secret_file("DHHC-1:01:nonsense:\n");
+
+	cr_assert_eq(read_secrets(NULL, NULL), 0);
+	cr_assert_eq(conf.secret[0].len, 0);
+	cr_assert_eq(read_secrets(good, good), 0, "%s", why.text);
+	cr_assert(conf.secret[0].len == 32 && conf.secret[1].len == 32 && conf.secret[1].hash == 1);
+	nvme_conf_fini(&conf);
+	cr_assert_eq(conf.secret[0].len, 0);
+	cr_assert_eq(read_secrets(NULL, good), -EINVAL);
+	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file dhchap-secret-file");
+	cr_assert_eq(read_secrets(good, bad), -EINVAL);
+	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file= invalid");
+	cr_assert_null(strstr(why.text, "nonsense"));
+	cr_assert_eq(conf.secret[0].len, 0);
+	unlink(good);
+	unlink(bad);
+	cr_assert_eq(read_secrets(good, NULL), -ENOENT);
 }
