@@ -47,6 +47,12 @@ static const struct opt rows[] = {
 		"NQN of the next disk's subsystem; the same NQN adds a namespace; repeatable" },
 	{ "allow-host", 0, OPT_LIST, AT(front.allow_host), "NQN",
 		"host NQN allowed to connect; default any; repeatable" },
+	{ "hosts-file", 0, OPT_TEXT, AT(front.hosts_file), "FILE",
+		"hosts that must authenticate: lines HOSTNQN dhchap=KEY [dhchap-ctrl=KEY]" },
+	{ "dhchap-hash", 0, OPT_TEXT, AT(front.chap_hash), "NAME",
+		"sha256, sha384 or sha512; default what the host prefers" },
+	{ "dhchap-dhgroup", 0, OPT_TEXT, AT(front.chap_group), "NAME",
+		"null or ffdhe2048 to ffdhe8192; default the smallest of the host, null last" },
 	{ "iqn", 0, OPT_LIST, AT(front.iqn), "NAME",
 		"name of the next disk's iSCSI target; the same name adds a LUN; repeatable" },
 	{ "allow-initiator", 0, OPT_LIST, AT(front.allow_initiator), "NAME",
@@ -222,7 +228,10 @@ static int serve_main(struct call *call)
 {
 	const struct serve_options *opts = call->opts;
 	struct serve_front_options nvmf = { .nqn = opts->front.nqn,
-		.allow_host = opts->front.allow_host };
+		.allow_host = opts->front.allow_host,
+		.hosts_file = opts->front.hosts_file,
+		.chap_hash = opts->front.chap_hash,
+		.chap_group = opts->front.chap_group };
 	struct serve_front_options iscsi = { 0 }, srp = { 0 };
 	char secret[2][258] = { 0 };
 	const struct front_config fronts[] = {
@@ -235,9 +244,13 @@ static int serve_main(struct call *call)
 	if (!opts->nvmf && !opts->iscsi && !opts->srp)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"no protocol given: expected --nvmf, --iscsi or --srp");
-	if (!opts->nvmf && (opts->front.nqn.count || opts->front.allow_host.count))
-		return diag_set(
-			call->diag, DIAG_USAGE, EINVAL, "--nqn and --allow-host need --nvmf");
+	if (!opts->nvmf &&
+		(opts->front.nqn.count || opts->front.allow_host.count || opts->front.hosts_file))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--nqn, --allow-host and --hosts-file need --nvmf");
+	if (!opts->front.hosts_file && (opts->front.chap_hash || opts->front.chap_group))
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--dhchap-hash and --dhchap-dhgroup need --hosts-file");
 	if (!opts->nvmf && opts->cntlid_range)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--cntlid-range needs --nvmf");
 	if (!opts->iscsi && (opts->front.iqn.count || opts->front.user[0] || opts->secret_file[0] ||
@@ -275,14 +288,16 @@ const struct applet applet_serve = {
 	.defaults = &defaults,
 	.opts_size = sizeof(struct serve_options),
 	.foreign = foreign,
-	.examples = "  rdmastor serve disk.img --nvmf --tcp :4420\n"
-		    "  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
-		    "  rdmastor serve /dev/sdb --nvmf --tcp 10.0.0.1:4420 --tcp 10.0.1.1:4420 "
-		    "--group 2\n"
-		    "  rdmastor serve disk.img --iscsi --tcp :3260\n"
-		    "  rdmastor serve disk.img --srp --rdma :5555\n"
-		    "  rdmastor serve disk.img --srp --ib mlx5_0/1\n"
-		    "  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
+	.examples =
+		"  rdmastor serve disk.img --nvmf --tcp :4420\n"
+		"  rdmastor serve /dev/sdb --nvmf --rdma :4420 --tcp :4420 --allow-host NQN\n"
+		"  rdmastor serve /dev/sdb --nvmf --tcp :4420 --hosts-file /etc/rdmastor/hosts\n"
+		"  rdmastor serve /dev/sdb --nvmf --tcp 10.0.0.1:4420 --tcp 10.0.1.1:4420 "
+		"--group 2\n"
+		"  rdmastor serve disk.img --iscsi --tcp :3260\n"
+		"  rdmastor serve disk.img --srp --rdma :5555\n"
+		"  rdmastor serve disk.img --srp --ib mlx5_0/1\n"
+		"  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",
 	.min = 1,
 	.max = 255,
 	.run = serve_main,

@@ -37,6 +37,8 @@ struct serve_front_options {       /* of one protocol; members of others are emp
 	/* CHAP: [0] of initiators, [1] of the target; `secret` has their values. NULL: none */
 	const char *user[2], *secret[2];
 	uint16_t cntlid_min, cntlid_max; /* of NVMe controllers; 0: the default */
+	/* DH-HMAC-CHAP: file with hosts and secrets; names of the hash and DH group. NULL: unset */
+	const char *hosts_file, *chap_hash, *chap_group;
 };
 extern const struct front_kind front_nvme;  /* an NVMe-oF target */
 extern const struct front_kind front_iscsi; /* an iSCSI target */

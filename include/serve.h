@@ -12,6 +12,7 @@
 #define TARGET_ALLOWS  32
 
 struct target;
+struct nvme_hosts;
 
 struct target_disk_options {
 	struct bdev *bdev;
@@ -50,6 +51,14 @@ struct target_options {
 	/* CHAP: [0] of hosts, [1] of the target for mutual CHAP; NULL: none. user[1] NULL: the name
 	 * of the target */
 	const char *user[2], *secret[2];
+	/* DH-HMAC-CHAP; only NVMe */
+	struct target_chap {
+		/* hosts that must authenticate; then others must be in `host`. NULL: none */
+		const struct nvme_hosts *hosts;
+		uint8_t hash;   /* enum nvme_chap_hash; 0: what the host prefers */
+		bool one_group; /* only this one */
+		uint8_t group;  /* enum nvme_chap_group */
+	} chap;
 	struct loop *const *loops; /* of the workers */
 	unsigned nloops;
 	uint32_t buffer, buffers; /* data buffers of one worker: bytes each, number (up to 65535) */

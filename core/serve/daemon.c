@@ -382,6 +382,19 @@ static void reopen_log(const struct daemon *d)
 		call_warn(d->call, "%s: %s; keeping the old log", why.object, why.text);
 }
 
+/* Return whether there was anything to do. */
+static bool reload(struct daemon *d)
+{
+	bool any = d->opts->log;
+
+	if (d->opts->log)
+		reopen_log(d);
+	for (unsigned i = 0; i < d->fronts && !d->stop_requested; i++)
+		if (d->front[i]->kind->reload)
+			any |= d->front[i]->kind->reload(d->front[i]);
+	return any;
+}
+
 static void caught(struct loop_signal *signal, int signo)
 {
 	struct daemon *d = container_of(signal, struct daemon, signal);
@@ -403,10 +416,8 @@ static void caught(struct loop_signal *signal, int signo)
 		}
 		break;
 	case SIGHUP:
-		if (d->opts->log) {
-			reopen_log(d);
+		if (reload(d))
 			break;
-		}
 		/* fall through */
 	default:
 		if (!d->ready || d->stopped_by)

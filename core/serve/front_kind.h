@@ -76,6 +76,8 @@ struct front_kind {
 	int (*set_access)(struct front *, unsigned group, enum access, enum access *before);
 	/* bdev->changed of a disk; perhaps before start(). May be NULL. */
 	void (*changed)(struct front *, struct bdev *);
+	/* SIGHUP: read files again, and warn if that fails. False: it has none. May be NULL. */
+	bool (*reload)(struct front *);
 	/* At a stop: remove devices. -EBUSY: in use; serving continues and it is called again. Any
 	 * other failure ends the process. May be NULL. */
 	int (*release)(struct front *, uint32_t timeout_ms, struct diag *);

@@ -3,10 +3,16 @@
  * them. */
 #include "front.h"
 #include "names.h"
+#include "nvme_hosts.h"
 #include <errno.h>
 #include <string.h>
 
 #define PORT 4420
+
+struct nvme_front {
+	struct net_front net;     /* first member */
+	struct nvme_hosts *hosts; /* NULL: no --hosts-file */
+};
 
 static int check_nqn(const char *option, const char *nqn, struct diag *diag)
 {
@@ -25,6 +31,24 @@ static int check_host(const char *option, const char *name, struct diag *diag)
 		"--%s: invalid host NQN '%s': must be 1 to %d bytes", option, name, NAME_PLAIN_MAX);
 }
 
+static int read_chap(struct nvme_front *nvme)
+{
+	const struct serve_front_options *options = net_options(&nvme->net);
+	struct target_chap *chap = &nvme->net.opt.chap;
+	struct diag *diag = nvme->net.front.daemon->call->diag;
+	int err = 0;
+
+	if (options->chap_hash && nvme_chap_hash_parse(&chap->hash, options->chap_hash, diag))
+		return diag_ctx(diag, "--dhchap-hash");
+	if (options->chap_group && nvme_chap_group_parse(&chap->group, options->chap_group, diag))
+		return diag_ctx(diag, "--dhchap-dhgroup");
+	chap->one_group = options->chap_group;
+	if (options->hosts_file)
+		err = nvme_hosts_read(&nvme->hosts, options->hosts_file, diag);
+	chap->hosts = nvme->hosts;
+	return err;
+}
+
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
@@ -35,6 +59,8 @@ static int read_options(struct front *front)
 	net->opt.cntlid_max = options->cntlid_max;
 	if (!err)
 		err = net_read_hosts(net, "allow-host", &options->allow_host, check_host);
+	if (!err)
+		err = read_chap((struct nvme_front *)net);
 	return err ? err : net_read_listens(net, "NVMe-oF", "NVMe-oF", PORT);
 }
 
@@ -73,8 +99,42 @@ static int start(struct front *front)
 	if (!err)
 		err = net_serve(
 			net, nvme_serve, "--rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
-	if (!err && !net->opt.hosts)
-		net_warn_open(net, "--allow-host");
+	if (!err && !net->opt.hosts && !net->opt.chap.hosts)
+		net_warn_open(net, "--hosts-file");
+	return err;
+}
+
+static bool reload(struct front *front)
+{
+	struct nvme_front *nvme = (struct nvme_front *)net_of(front);
+	const struct call *call = front->daemon->call;
+	struct nvme_hosts *hosts;
+	struct diag why = { 0 };
+
+	if (!nvme->hosts)
+		return false;
+	if (nvme_hosts_read(&hosts, net_options(&nvme->net)->hosts_file, &why)) {
+		call_warn(call, "%s: %s; keeping the old hosts", why.object, why.text);
+		return true;
+	}
+	if (nvme->net.target)
+		nvme_serve_hosts(nvme->net.target, hosts);
+	nvme->net.opt.chap.hosts = hosts;
+	nvme_hosts_free(nvme->hosts);
+	nvme->hosts = hosts;
+	call_note(
+		call, "%s: %u hosts", net_options(&nvme->net)->hosts_file, nvme_hosts_count(hosts));
+	return true;
+}
+
+/* A target that can't be stopped may still use the hosts. */
+static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	struct nvme_front *nvme = (struct nvme_front *)net_of(front);
+	int err = net_stop(front, timeout_ms, diag);
+
+	if (err != -EINPROGRESS)
+		nvme_hosts_free(nvme->hosts);
 	return err;
 }
 
@@ -162,7 +222,7 @@ static void status(const struct front *front, struct out *out)
 
 const struct front_kind front_nvme = {
 	.serving = "serving NVMe-oF hosts",
-	.size = sizeof(struct net_front),
+	.size = sizeof(struct nvme_front),
 	.read = read_options,
 	.start = start,
 	.show = show,
@@ -170,5 +230,6 @@ const struct front_kind front_nvme = {
 	.status = status,
 	.set_access = net_set_access,
 	.changed = net_changed,
-	.stop = net_stop,
+	.reload = reload,
+	.stop = stop,
 };

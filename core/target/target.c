@@ -434,7 +434,7 @@ static int make_admission(struct target *target, struct diag *diag)
 	*target->admission =
 		(struct target_admission){ .limit = { .connections = opt->connections,
 						   .announced = target->proto->announced,
-						   .listed = opt->hosts },
+						   .listed = opt->hosts || opt->chap.hosts },
 			.quotas = opt->nloops * target->stores,
 			.evict = evict,
 			.full = opt->full,

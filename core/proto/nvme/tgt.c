@@ -42,6 +42,8 @@ static void down(struct target_conn *conn)
 {
 	struct nvme_tgt_queue *queue = (struct nvme_tgt_queue *)conn;
 
+	if (queue->auth)
+		nvme_tgt_auth_down(queue->auth);
 	if (is_admin(queue))
 		nvme_tgt_ctrl_quit(queue->ctrl);
 }
@@ -67,7 +69,7 @@ static void count_clients(const struct target *base, struct target_status *statu
 
 	status->clients = 0;
 	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
-		status->clients += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying;
+		status->clients += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying && !ctrl->pending;
 		status->queues += (unsigned)__builtin_popcountll(ctrl->qids);
 	}
 }
@@ -94,7 +96,7 @@ static void target_free(struct target *base)
 }
 
 static const struct target_proto proto = { .name = "nvme",
-	.handshake_name = "Connect command",
+	.handshake_name = "Connect command, or authentication",
 	.depth = 128,
 	.connections = NVME_TGT_CONNECTIONS,
 	.open_ms = NVME_TGT_CONNECT_MS,
@@ -181,6 +183,7 @@ int nvme_serve(struct target **out, struct loop *loop, const struct target_optio
 		opt.cntlid_min = 1;
 	target->genctr = 1;
 	target->ciu = 1;
+	target->authenticates = opt.chap.hosts;
 	nvme_tgt_reset_init(target);
 	err = add_disks(target, &opt, diag);
 	if (err) {

@@ -5,6 +5,7 @@
  * target's loop (tgt_ctrl.c); tgt.c is the whole. */
 #pragma once
 #include "codec.h"
+#include "hosts.h"
 #include "reservation.h"
 #include "target.h"
 
@@ -67,6 +68,8 @@ struct nvme_target {
 	bool has_secret;
 	struct nvme_tgt_reset *resets; /* that wait for the end of a controller */
 	uint64_t genctr;               /* atomic: generation of the discovery log */
+	bool authenticates;            /* hosts that are unknown or in a list have to */
+	uint32_t last_seq;             /* atomic: S1 of the last DH-HMAC-CHAP Challenge */
 };
 
 struct nvme_tgt_cmd {
@@ -116,6 +119,7 @@ enum nvme_tgt_op_flag { /* in addition to enum target_cmd_flag */
 	/* command groups that reservations distinguish (Base 2.1, figure 96) */
 	OP_READ_GROUP = 128,
 	OP_WRITE_GROUP = 256,
+	OP_AUTH = 512, /* allowed after Connect if the host has to authenticate */
 };
 
 /* Whether the host's descriptor has room for the command's data. A command with OP_WHOLE contains
@@ -128,9 +132,10 @@ struct nvme_tgt_queue {
 	/* on its loop */
 	bool no_sqfc;
 	uint16_t qid, depth, sqhd;
-	uint16_t max_depth; /* most entries that the carrier can handle */
-	bool io_only;       /* the carrier has no memory for data sent on an admin queue */
-	struct nvme_tgt_ctrl *ctrl;
+	uint16_t max_depth;         /* most entries that the carrier can handle */
+	bool io_only;               /* the carrier has no memory for data sent on an admin queue */
+	struct nvme_tgt_ctrl *ctrl; /* NULL until the host has authenticated, if it has to */
+	struct nvme_tgt_auth *auth; /* NULL: the host does not have to authenticate */
 	const struct nvme_tgt_cmd *first_connect; /* its only Connect */
 	/* Connect, while the target's thread checks it */
 	struct nvme_tgt_cmd *connect_cmd;
@@ -140,7 +145,29 @@ struct nvme_tgt_queue {
 	struct nvme_tgt_ctrl *bound;      /* its controller; the reply to Connect sets ctrl */
 	struct nvme_tgt_queue *sibling;   /* of the same controller */
 	struct nvme_tgt_queue *wait_next; /* in ctrl->waiting */
+	struct nvme_tgt_auth *new_auth;   /* the reply to Connect sets auth */
 	struct loop_msg connect_hop;
+};
+
+/* DH-HMAC-CHAP of a queue; tgt_auth.c. */
+struct nvme_tgt_auth {
+	struct nvme_tgt_queue *queue;
+	struct nvme_tgt_auth_job *job; /* NULL: none */
+	struct nvme_tgt_cmd *cmd;      /* the Send that is executed; NULL: none */
+	struct loop_msg hop;           /* to the target's loop and back */
+	uint8_t state, hash, group;
+	bool mutual;  /* the host has asked for our response */
+	bool known;   /* secret[0] is the host's, not random */
+	bool proven;  /* the host's response is right */
+	bool refused; /* the target's loop has refused the host */
+	uint16_t tid;
+	uint32_t seq[2];                          /* S1, S2 */
+	uint8_t challenge[2][NVME_CHAP_HASH_MAX]; /* ours, the host's */
+	uint8_t response[NVME_CHAP_HASH_MAX];     /* of the host */
+	uint8_t exponent[NVME_CHAP_PRIVATE];
+	struct nvme_chap_secret secret[2];
+	uint8_t out[NVME_AUTH_MSG_MAX]; /* the message to receive */
+	uint16_t out_len;
 };
 
 /* An Abort in progress. */
@@ -203,6 +230,8 @@ struct nvme_tgt_ctrl {
 	struct nvme_tgt_queue *queues;
 	uint64_t qids;
 	bool dying, noticing;
+	bool authenticates; /* its host has to */
+	bool pending;       /* and has not done so yet */
 	/* passing the queues of the host's earlier controllers */
 	struct target_fence fence;
 	bool fencing;
@@ -265,6 +294,8 @@ void nvme_tgt_rdma_incoming(struct target *, struct ep_incoming *);
 /* Check queue->connect, set queue->connect_reply, and bind the queue to its controller. False = a
  * fence is on its way; connect_hop runs again when it returns. */
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *);
+/* The host has proven who it is: admit the queue, and bind it to its controller. False: refused. */
+bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *);
 void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
@@ -296,6 +327,8 @@ bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *);
 /* Set the result of the completion. */
 void nvme_tgt_cmd_result(struct nvme_tgt_cmd *, uint64_t result);
 void nvme_tgt_queue_connected(struct loop_msg *);
+/* Connected, and authenticated if necessary: execute commands of the controller. */
+void nvme_tgt_queue_go_live(struct nvme_tgt_queue *);
 static inline struct nvme_tgt_cmd *nvme_tgt_cmd_at(const struct nvme_tgt_queue *queue, unsigned i)
 {
 	return (struct nvme_tgt_cmd *)target_cmd_at(&queue->base, i);
@@ -354,7 +387,20 @@ uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *, uint32_t *len),
 	nvme_tgt_log_check(struct nvme_tgt_cmd *, uint32_t *len);
 void nvme_tgt_identify_work(struct nvme_tgt_cmd *), nvme_tgt_log_work(struct nvme_tgt_cmd *);
 
+/* tgt_auth.c: Authentication Send and Receive */
+uint32_t nvme_tgt_auth_check(struct nvme_tgt_cmd *, uint32_t *len);
+void nvme_tgt_auth_send(struct nvme_tgt_cmd *), nvme_tgt_auth_receive(struct nvme_tgt_cmd *);
+bool nvme_tgt_auth_failed(const struct nvme_tgt_auth *); /* the host must not do anything else */
+void nvme_tgt_auth_down(struct nvme_tgt_auth *);         /* the connection is down */
+/* On the target's loop. NULL: no memory. */
+struct nvme_tgt_auth *nvme_tgt_auth_new(struct nvme_tgt_queue *);
+void nvme_tgt_auth_free(struct nvme_tgt_auth *); /* NULL is allowed */
+
 /* tgt_disc.c */
 uint64_t nvme_tgt_disc_len(const struct nvme_tgt_cmd *);
 void nvme_tgt_disc_page(const struct nvme_tgt_cmd *, uint64_t off, uint8_t *, uint32_t len);
+/* Whether the host is on a list, or there is none. */
 bool nvme_tgt_host_allowed(const struct nvme_target *, const char *hostnqn);
+/* Whether it has to authenticate: also if it is unknown, so that answers do not reveal names. On
+ * the target's loop. */
+bool nvme_tgt_host_authenticates(const struct nvme_target *, const char *hostnqn);

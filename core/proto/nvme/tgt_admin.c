@@ -492,6 +492,10 @@ const struct nvme_tgt_op nvme_tgt_fabrics_ops[] = {
 	{ NVMF_CONNECT, OP_OUT | OP_WHOLE, "connect", check_connect, connect_work },
 	{ NVMF_PROPERTY_GET, OP_EARLY | OP_DISCOVERY, "property get", check_property,
 		property_get },
+	{ NVMF_AUTH_SEND, OP_OUT | OP_WHOLE | OP_AUTH, "authentication send", nvme_tgt_auth_check,
+		nvme_tgt_auth_send },
+	{ NVMF_AUTH_RECEIVE, OP_IN | OP_WHOLE | OP_AUTH, "authentication receive",
+		nvme_tgt_auth_check, nvme_tgt_auth_receive },
 	{ NVMF_DISCONNECT, OP_EARLY, "disconnect", check_disconnect, disconnect },
 	{ 0 },
 };

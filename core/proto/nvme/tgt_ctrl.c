@@ -136,10 +136,12 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
 	if (!ctrl || !next_id(target) ||
-		(subsys->count && !target_admit(&queue->base, req->hostnqn, true))) {
+		(subsys->count && !queue->new_auth &&
+			!target_admit(&queue->base, req->hostnqn, true))) {
 		free(ctrl);
 		return refuse(NVMF_BUSY);
 	}
+	ctrl->authenticates = ctrl->pending = queue->new_auth;
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);
 	ctrl->target = target;
@@ -157,7 +159,7 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	ctrl->loop = queue->base.loop;
 	ctrl->next = target->ctrls;
 	target->ctrls = ctrl;
-	if (subsys->count)
+	if (subsys->count && !ctrl->pending)
 		fence_host(ctrl);
 	add_queue(ctrl, queue);
 	loop_trace(target->base.loop, "%s: controller %u of %s for %s", queue->base.name,
@@ -165,13 +167,21 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
 
-static struct nvmf_connect_reply connect_io(struct nvme_target *target,
-	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
+static bool is_owner(const struct nvme_tgt_ctrl *ctrl, const struct nvmf_connect *req)
+{
+	return !strcmp(ctrl->hostnqn, req->hostnqn) &&
+	       !memcmp(ctrl->hostid, req->hostid, sizeof(ctrl->hostid));
+}
+
+/* A host that has to authenticate learns nothing about controllers of others. */
+static struct nvmf_connect_reply check_io(const struct nvme_target *target,
+	const struct nvme_tgt_subsys *subsys, const struct nvme_tgt_queue *queue)
 {
 	const struct nvmf_connect *req = &queue->connect;
-	struct nvme_tgt_ctrl *ctrl = find_ctrl(target, req->cntlid);
+	const struct nvme_tgt_ctrl *ctrl = find_ctrl(target, req->cntlid);
 
-	if (!ctrl || ctrl->dying || ctrl->subsys != subsys)
+	if (!ctrl || ctrl->dying || ctrl->subsys != subsys ||
+		(queue->new_auth && !is_owner(ctrl, req)))
 		return BAD_DATA(cntlid);
 	if (strcmp(ctrl->hostnqn, req->hostnqn))
 		return BAD_DATA(hostnqn);
@@ -186,12 +196,82 @@ static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 	/* the controller has the state of one listener */
 	if (ctrl->admin->base.carrier != queue->base.carrier || ctrl->port != queue->base.port)
 		return BAD_DATA(cntlid);
+	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
+}
+
+static bool admit_io(struct nvme_target *target, struct nvme_tgt_queue *queue)
+{
+	const struct nvmf_connect *req = &queue->connect;
+	struct nvme_tgt_ctrl *ctrl = find_ctrl(target, req->cntlid);
+
 	if (!target_admit(&queue->base, req->hostnqn, false))
-		return refuse(NVMF_BUSY);
+		return false;
 	add_queue(ctrl, queue);
 	loop_trace(target->base.loop, "%s: queue %u of controller %u", queue->base.name, req->qid,
 		ctrl->cntlid);
-	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
+	return true;
+}
+
+static struct nvmf_connect_reply connect_io(struct nvme_target *target,
+	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
+{
+	struct nvmf_connect_reply reply = check_io(target, subsys, queue);
+
+	if (!reply.status && !queue->new_auth && !admit_io(target, queue))
+		return refuse(NVMF_BUSY);
+	return reply;
+}
+
+static bool admit_admin(struct nvme_tgt_queue *queue)
+{
+	struct nvme_tgt_ctrl *ctrl = queue->bound;
+
+	if (!target_admit(&queue->base, ctrl->hostnqn, true))
+		return false;
+	ctrl->pending = false;
+	fence_host(ctrl);
+	return true;
+}
+
+/* What Connect has checked may have changed. */
+bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue)
+{
+	struct nvme_target *target = nvme_tgt_of(queue);
+	const struct nvme_tgt_subsys *subsys = find_subsys(target, queue->connect.subnqn);
+
+	if (target->base.stopping)
+		return false;
+	if (!queue->connect.qid)
+		return !queue->bound->dying && admit_admin(queue);
+	return !check_io(target, subsys, queue).status && admit_io(target, queue);
+}
+
+/* Whether the host authenticates after this Connect. False: no memory. */
+static bool begin_auth(struct nvme_target *target, struct nvme_tgt_queue *queue)
+{
+	if (!nvme_tgt_host_authenticates(target, queue->connect.hostnqn))
+		return true;
+	queue->new_auth = nvme_tgt_auth_new(queue);
+	return queue->new_auth;
+}
+
+static struct nvmf_connect_reply connect_disk(struct nvme_target *target,
+	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
+{
+	struct nvmf_connect_reply reply;
+
+	if (!begin_auth(target, queue))
+		return refuse(NVMF_BUSY);
+	if (!queue->new_auth && !nvme_tgt_host_allowed(target, queue->connect.hostnqn))
+		return refuse(NVMF_HOST);
+	reply = queue->connect.qid ? connect_io(target, subsys, queue)
+				   : connect_admin(target, subsys, queue);
+	reply.auth = queue->new_auth && !reply.status;
+	if (reply.status) {
+		nvme_tgt_auth_free(queue->new_auth);
+		queue->new_auth = NULL;
+	}
+	return reply;
 }
 
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
@@ -212,8 +292,8 @@ bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 		queue->connect_reply = BAD_DATA(subnqn);
 	else if (!req->hostnqn[0])
 		queue->connect_reply = BAD_DATA(hostnqn);
-	else if (subsys->count && !nvme_tgt_host_allowed(target, req->hostnqn))
-		queue->connect_reply = refuse(NVMF_HOST);
+	else if (subsys->count)
+		queue->connect_reply = connect_disk(target, subsys, queue);
 	else
 		queue->connect_reply = req->qid ? connect_io(target, subsys, queue)
 						: connect_admin(target, subsys, queue);
@@ -231,6 +311,19 @@ static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue 
 			target_conn_kill(&queue->base, "its controller has ended");
 }
 
+/* Its other queues follow. */
+void nvme_serve_hosts(struct target *base, const struct nvme_hosts *hosts)
+{
+	struct nvme_target *target = (struct nvme_target *)base;
+
+	target->base.opt.chap.hosts = hosts;
+	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next)
+		if (!nvme_tgt_is_discovery(ctrl) && !ctrl->pending && !ctrl->dying &&
+			ctrl->authenticates != !!nvme_hosts_find(hosts, ctrl->hostnqn))
+			target_conn_kill(&ctrl->admin->base,
+				"its host is no longer, or now, one of those that authenticate");
+}
+
 /* Its host has lost the connections. */
 void nvme_tgt_ctrl_cut(struct nvme_tgt_ctrl *ctrl)
 {
@@ -245,6 +338,7 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
 	struct nvme_tgt_ctrl *ctrl = queue->bound;
 	struct nvme_tgt_queue **at;
 
+	nvme_tgt_auth_free(queue->new_auth);
 	if (!ctrl)
 		return;
 	for (at = &ctrl->queues; *at != queue; at = &(*at)->sibling)

@@ -4,12 +4,24 @@
 #include "tgt.h"
 #include <stdio.h>
 
-bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn)
+static bool is_listed(const struct nvme_target *target, const char *hostnqn)
 {
 	for (unsigned i = 0; i < target->base.opt.hosts; i++)
 		if (!strcmp(target->base.opt.host[i], hostnqn))
 			return true;
-	return !target->base.opt.hosts;
+	return false;
+}
+
+bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn)
+{
+	return !target->base.opt.hosts || is_listed(target, hostnqn);
+}
+
+bool nvme_tgt_host_authenticates(const struct nvme_target *target, const char *hostnqn)
+{
+	const struct nvme_hosts *hosts = target->base.opt.chap.hosts;
+
+	return hosts && (nvme_hosts_find(hosts, hostnqn) || !is_listed(target, hostnqn));
 }
 
 /* For a listener on all addresses, report the address that this host has connected to. */
@@ -30,7 +42,9 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
 {
 	const struct nvme_target *target = nvme_tgt_of(nvme_tgt_queue_of(cmd));
-	bool allowed = nvme_tgt_host_allowed(target, nvme_tgt_queue_of(cmd)->ctrl->hostnqn);
+	/* with authentication the log must not reveal the names of hosts */
+	bool allowed = target->authenticates ||
+		       nvme_tgt_host_allowed(target, nvme_tgt_queue_of(cmd)->ctrl->hostnqn);
 
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
 		for (unsigned l = 0; l < target->base.opt.listens * 2; l++) {

@@ -47,9 +47,12 @@ static uint32_t check_allowed(struct nvme_tgt_cmd *cmd)
 	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
 	const struct nvmf_property_sqe *fabrics = (const void *)&cmd->sqe;
 	bool admin = !queue->qid, live = queue->base.state == TARGET_LIVE;
+	bool unproven = queue->auth && (!live || nvme_tgt_auth_failed(queue->auth));
 
 	if (cmd->sqe.opcode == NVME_FABRICS)
 		cmd->op = find_op(nvme_tgt_fabrics_ops, fabrics->fctype);
+	else if (unproven)
+		return NVMF_AUTH_REQUIRED;
 	else if (!live)
 		return NVME_SEQUENCE;
 	else
@@ -60,6 +63,10 @@ static uint32_t check_allowed(struct nvme_tgt_cmd *cmd)
 		(!NVME_PSDT(cmd->sqe.flags) && cmd->sqe.opcode != NVME_FABRICS &&
 			cmd->op->flags & (OP_IN | OP_OUT)))
 		return NVME_INVALID_FIELD;
+	if (cmd->sqe.opcode == NVME_FABRICS && cmd->op->flags & OP_AUTH)
+		return queue->auth ? NVME_OK : NVME_INVALID_OPCODE;
+	if (unproven)
+		return NVMF_AUTH_REQUIRED;
 	if (live == (cmd->sqe.opcode == NVME_FABRICS && fabrics->fctype == NVMF_CONNECT))
 		return NVME_SEQUENCE;
 	if (!live)
@@ -102,8 +109,9 @@ uint32_t nvme_tgt_decode(struct target_cmd *base)
 		base->flags = cmd->op->flags & (OP_OUT | OP_IN | OP_HALF);
 	if (!status && base->data_len)
 		status = nvme_tgt_carrier_of(queue)->descriptor(cmd);
-	/* Hosts that only connect or administer neither use data buffers nor wait for one. */
-	if (!queue->qid)
+	/* Hosts that only connect, authenticate or administer neither use data buffers nor wait for
+	 * one. */
+	if (!queue->qid || cmd->sqe.opcode == NVME_FABRICS)
 		base->own = NVME_IDENTIFY_LEN;
 	return status;
 }
@@ -126,11 +134,17 @@ bool nvme_tgt_cmd_abort(struct nvme_tgt_cmd *cmd)
 	return true;
 }
 
-static void go_live(struct nvme_tgt_queue *queue)
+void nvme_tgt_queue_go_live(struct nvme_tgt_queue *queue)
 {
-	const struct nvme_tgt_subsys *subsys = queue->ctrl->subsys;
+	const struct nvme_tgt_subsys *subsys = queue->bound->subsys;
 	struct diag why = { 0 };
 
+	queue->ctrl = queue->bound;
+	if (queue->base.state != TARGET_OPENING) {
+		if (queue->base.state == TARGET_DOWN && !queue->qid)
+			nvme_tgt_ctrl_quit(queue->ctrl);
+		return;
+	}
 	target_conn_live(&queue->base,
 		nvme_tgt_is_discovery(queue->ctrl) ? NVME_TGT_ADMIN_DEPTH : queue->base.slots);
 	if (!queue->qid)
@@ -150,15 +164,13 @@ void nvme_tgt_queue_connected(struct loop_msg *msg)
 
 	queue->connect_cmd = NULL;
 	if (!answer->status) {
-		queue->ctrl = queue->bound;
 		queue->qid = queue->connect.qid;
 		queue->no_sqfc = queue->connect.no_sqfc;
 		queue->depth = queue->connect.depth;
 		queue->sqhd = 1;
-		if (queue->base.state == TARGET_OPENING)
-			go_live(queue);
-		else if (queue->base.state == TARGET_DOWN && !queue->qid)
-			nvme_tgt_ctrl_quit(queue->ctrl);
+		queue->auth = queue->new_auth;
+		if (!queue->auth)
+			nvme_tgt_queue_go_live(queue);
 	}
 	nvmf_connect_reply_put(&cmd->cqe, answer);
 	target_cmd_finish(&cmd->base, answer->status);

@@ -15,8 +15,9 @@
 struct rdma {
 	struct nvme_tgt_queue queue; /* first member */
 	struct nvmf_rdma_req_info request;
-	/* In the connection's pool: receives, then a page per command of an admin queue, whose data
-	 * the next capsule in its receive must not overwrite, then replies. */
+	/* In the connection's pool: receives, then pages, then replies. A page is for data that the
+	 * next capsule in its receive must not overwrite: one per command of an admin queue; one
+	 * for all of an I/O queue, whose only such data is that of authentication. */
 	size_t pages_at, replies_at;
 };
 
@@ -32,10 +33,13 @@ static uint32_t descriptor(struct nvme_tgt_cmd *cmd)
 	struct ep_rx *rx = cmd->base.rdma->rx;
 
 	cmd->base.pool = cmd->base.conn->pool;
-	cmd->base.p = cmd->op->flags & OP_OUT
-			      ? rx->p + SQE
-			      : cmd->base.pool->base + rdma->pages_at +
-					(size_t)target_cmd_index(&cmd->base) * INCAP;
+	cmd->base.p =
+		cmd->op->flags & OP_OUT
+			? rx->p + SQE
+			: cmd->base.pool->base + rdma->pages_at +
+				  (rdma->queue.io_only
+						  ? 0
+						  : (size_t)target_cmd_index(&cmd->base) * INCAP);
 	switch (sgl->type) {
 	case NVME_SGL_KEYED:
 	case NVME_SGL_KEYED_INVAL:
@@ -151,7 +155,7 @@ static int rdma_open(struct target_conn *conn, struct diag *diag)
 	rdma->queue.max_depth = (uint16_t)depth;
 	rdma->queue.io_only = rdma->request.qid;
 	rdma->pages_at = (size_t)depth * STRIDE;
-	rdma->replies_at = rdma->pages_at + (rdma->queue.io_only ? 0 : (size_t)depth * INCAP);
+	rdma->replies_at = rdma->pages_at + (rdma->queue.io_only ? 1 : (size_t)depth) * INCAP;
 	err = pool_new(&conn->pool, (uint32_t)rdma->replies_at + depth * REPLY, 1, diag);
 	return err ? target_rdma_reject(conn, err)
 		   : target_rdma_accept(

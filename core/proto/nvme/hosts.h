@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The list of hosts that authenticate. */
+#pragma once
+#include "chap.h"
+#include "nvme_hosts.h"
+
+struct nvme_host {
+	char nqn[NVMF_NQN_MAX + 1];
+	/* [0] of the host, [1] of the controller; len 0: it does not authenticate itself */
+	struct nvme_chap_secret secret[2];
+};
+
+struct nvme_hosts {
+	struct nvme_host *host;
+	unsigned count;
+};
+
+/* NULL: not in the list. Takes as long for any name. */
+const struct nvme_host *nvme_hosts_find(const struct nvme_hosts *, const char *nqn);
