@@ -25,7 +25,7 @@ for uri in $(uris); do
 	error 1 auth '127.0.0.1:[0-9]*' 'controller.secret dhchap-ctrl-secret-file' ours info "$uri&dhchap-secret-file=one&dhchap-ctrl-secret-file=one"
 	error 1 auth '127.0.0.1:[0-9]*' 'requires.authentication dhchap-secret-file' ours info "$uri"
 done
-uri=$(uris | grep tcp)?hostnqn=$HOST
+uri="$(uris | grep tcp)?hostnqn=$HOST"
 error 1 auth '127.0.0.1:[0-9]*' 'wrong.secret' ours info "${uri/hostnqn=/hostnqn=nqn.other.}&dhchap-secret-file=one"
 grep -q "host '$HOST' failed to authenticate" log || die "$(cat log)"
 random_file data 8

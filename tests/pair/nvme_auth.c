@@ -700,7 +700,7 @@ Test(nvme_auth, names_are_not_revealed)
 	end();
 }
 
-/* An I/O queue of a controller of somebody else, whose names are right or wrong. */
+/* An I/O queue of another host's controller, with its names and with others. */
 Test(nvme_auth, controllers_of_others)
 {
 	struct raw_host *admin;
@@ -727,7 +727,7 @@ Test(nvme_auth, controllers_of_others)
 	end();
 }
 
-/* Whoever claims a host's name disturbs it only with its secret. */
+/* A peer that claims a host's name but lacks its secret does not disturb it. */
 Test(nvme_auth, a_claimed_name_ends_nothing)
 {
 	begin();
@@ -762,6 +762,54 @@ Test(nvme_auth, authenticates_again_with_a_wrong_secret)
 	end();
 }
 
+/* While reads and writes are in flight on the same queue. */
+Test(nvme_auth, authenticates_again_during_io)
+{
+	static uint8_t data[4096];
+
+	for (int iwarp = 0; iwarp < 2; iwarp++) {
+		struct raw_host *admin;
+		struct nvme_auth_msg challenge, reply = { 0 };
+		unsigned replies;
+		uint16_t cntlid;
+
+		strcpy(folder, "/tmp/rdmastor-auth-XXXXXX");
+		begin();
+		connected(iwarp);
+		cntlid = (uint16_t)get_le64(raw->reply.result);
+		authenticated();
+		cr_assert_eq(enable(), 0);
+		admin = raw;
+		cr_assert_eq(connect_as(iwarp, HOST, 1, cntlid), 0);
+		authenticated();
+		for (unsigned round = 0; round < 4; round++) {
+			struct nvme_sqe read = raw_rw(raw, NVME_IO_READ, 5, 0, 8),
+					write = raw_rw(raw, NVME_IO_WRITE, 6, 8 * round, 8);
+
+			memset(data, (int)round + 1, sizeof(data));
+			write.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
+				.block.len = put_le32(sizeof(data)) };
+			replies = raw->replies;
+			raw_command(raw, &read, NULL, 0);
+			raw_command(raw, &write, data, sizeof(data));
+			cr_assert_eq(send_message(&usual), 0);
+			while (raw->replies < replies + 3 && !raw->over)
+				turn();
+			challenge = receive_message(NVME_AUTH_CHALLENGE);
+			raw_command(raw, &read, NULL, 0);
+			cr_assert_eq(respond_to(&challenge, &reply), 0);
+			while (raw->replies < replies + 6 && !raw->over)
+				turn();
+			receive_message(NVME_AUTH_SUCCESS1);
+			cr_assert_arr_eq(backing->bytes + 4096 * round, data, sizeof(data));
+		}
+		cr_assert_not(raw->over);
+		raw_close(raw);
+		raw_close(admin);
+		end();
+	}
+}
+
 static void replace_hosts(const char *text)
 {
 	struct nvme_hosts *old = hosts;
@@ -791,7 +839,7 @@ Test(nvme_auth, new_secrets)
 	end();
 }
 
-/* More strangers than may be pending, each with the slowest group: I/O of others goes on. */
+/* More unknown hosts than may be pending, each with the slowest group, do not stop other I/O. */
 Test(nvme_auth, a_flood)
 {
 	struct raw_host *flood[40];

@@ -246,7 +246,7 @@ static uint8_t choose_hash(const struct target_chap *chap, const struct nvme_aut
 	return 0;
 }
 
-/* The fastest group of the host that is not the null group, so that strangers can't choose slow
+/* The fastest group of the host that is not the null group, so that unknown hosts can't choose slow
  * ones; the null group if there is no other. -1: none. */
 static int choose_group(const struct target_chap *chap, const struct nvme_auth_msg *msg)
 {
