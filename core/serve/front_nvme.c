@@ -100,7 +100,7 @@ static int start(struct front *front)
 		err = net_serve(
 			net, nvme_serve, "--rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
 	if (!err && !net->opt.hosts && !net->opt.chap.hosts)
-		net_warn_open(net, "--hosts-file");
+		net_warn_open(net, "--hosts-file, --allow-host");
 	return err;
 }
 
