@@ -640,7 +640,7 @@ Test(nvme_auth, messages_that_are_wrong)
 	end();
 }
 
-/* What was said in an earlier connection is no answer to another Challenge. */
+/* A Reply of an earlier connection does not answer another Challenge. */
 Test(nvme_auth, a_reply_is_replayed)
 {
 	begin();

@@ -78,7 +78,7 @@ int nvme_chap_group_find(const char *name)
 	return -1;
 }
 
-/* CRC-32 of IEEE 802.3, of which a secret has 64 bytes at most. */
+/* CRC-32 of IEEE 802.3. Without a table, as a secret has at most 64 bytes. */
 static uint32_t crc32(const uint8_t *p, size_t len)
 {
 	uint32_t crc = UINT32_MAX;

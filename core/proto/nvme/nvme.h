@@ -44,8 +44,8 @@ struct nvme_conf {
  * keys. */
 int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port,
 	struct diag *);
-/* Read the files with secrets that the URI names. Then nvme_conf_fini() wipes each copy; after a
- * failure there are none. */
+/* Read the files with secrets that the URI names. Then nvme_conf_fini() wipes each copy; a
+ * failure leaves no secrets. */
 int nvme_conf_secrets(struct nvme_conf *, struct uri *, struct diag *);
 void nvme_conf_fini(struct nvme_conf *);
 /* Set host, port and where; also dst if the host is numeric. */
