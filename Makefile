@@ -330,7 +330,7 @@ packages: deb tarball $(B)/have-packages
 ## make check-arm64  what can differ between CPUs, of the build for arm64 (make ARCH=arm64), emulated: the runtime, wire formats,
 ##                   every decoder over its corpus, two protocols whole, data through every applet
 EMULATED_UNIT = $(patsubst %.c,$(T)/%,$(wildcard $(addprefix tests/core/,base/*.c net/*.c mad/codec.c proto/*.c proto/*/codec*.c \
-	proto/iscsi/chap.c proto/scsi/tgt_io.c block/file.c block/copy.c)))
+	proto/iscsi/chap.c proto/nvme/chap.c proto/scsi/tgt_io.c block/file.c block/copy.c)))
 EMULATED_PAIR = $(addprefix $(T)/tests/pair/,frame_nvme_tcp frame_nbd faults)
 check-arm64:
 	@$(MAKE) --no-print-directory ARCH=arm64 check-emulated
