@@ -280,7 +280,7 @@ static int64_t connect_as(bool iwarp, const char *hostnqn, uint16_t qid, uint16_
 	while (!raw->up)
 		turn();
 	hello = (struct nvmf_connect){
-		.qid = qid, .depth = 8, .cntlid = cntlid, .hostid = { 7 }, .subnqn = NQN
+		.qid = qid, .depth = 8, .cntlid = cntlid, .hostid = { 9 }, .subnqn = NQN
 	};
 	snprintf(hello.hostnqn, sizeof(hello.hostnqn), "%s", hostnqn);
 	raw_connect(raw, &hello);
@@ -734,6 +734,8 @@ Test(nvme_auth, controllers_of_others)
 /* A peer that claims a host's name but lacks its secret does not disturb it. */
 Test(nvme_auth, a_claimed_name_ends_nothing)
 {
+	struct target_status counted;
+
 	begin();
 	cr_assert_eq(attach_as(false, HOST, SECRET, NULL), 0, "%s", why.text);
 	host_open_lane();
@@ -741,6 +743,8 @@ Test(nvme_auth, a_claimed_name_ends_nothing)
 		connected(false);
 		challenged();
 		moves_data();
+		target_get_status(target, &counted);
+		cr_assert(counted.clients == 1 && counted.queues == 1);
 		raw_close(raw);
 	}
 	cr_assert_eq(disk->state, BDEV_UP);
@@ -821,6 +825,20 @@ static void replace_hosts(const char *text)
 	hosts = read_hosts(text);
 	nvme_serve_hosts(target, hosts);
 	nvme_hosts_free(old);
+}
+
+/* Between its Challenge and its Reply. */
+Test(nvme_auth, removed_while_it_authenticates)
+{
+	struct nvme_auth_msg challenge, reply = { 0 };
+
+	begin();
+	connected(false);
+	challenge = challenged();
+	replace_hosts(OTHER " dhchap=" WRONG "\n");
+	cr_assert_eq(respond_to(&challenge, &reply), 0);
+	fails_for(NVME_AUTH_FAILED);
+	end();
 }
 
 Test(nvme_auth, new_secrets)

@@ -239,7 +239,8 @@ bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue)
 	struct nvme_target *target = nvme_tgt_of(queue);
 	const struct nvme_tgt_subsys *subsys = find_subsys(target, queue->connect.subnqn);
 
-	if (target->base.stopping)
+	if (target->base.stopping ||
+		!nvme_hosts_find(target->base.opt.chap.hosts, queue->connect.hostnqn))
 		return false;
 	if (!queue->connect.qid)
 		return !queue->bound->dying && admit_admin(queue);
