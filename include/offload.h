@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Calculations too long for a loop. One thread per process runs them, one after another. Clients
- * take turns, so that one with many calculations delays another one by a single one. */
+/* Calculations too long for a loop. One thread per process, of low priority, runs them, one after
+ * another. Clients take turns, so that one with many calculations delays another one by a single
+ * one. */
 #pragma once
 #include "loop.h"
 

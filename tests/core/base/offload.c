@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 struct job {
 	struct offload offload; /* first member */
@@ -19,6 +20,7 @@ static char order[16], results[16];
 static volatile int finished;
 static atomic_uint freed, ends;
 static unsigned expected;
+static int priority; /* of the thread */
 
 static void work(struct offload *offload)
 {
@@ -29,6 +31,7 @@ static void work(struct offload *offload)
 		sem_wait(&go);
 	}
 	order[strlen(order)] = job->name;
+	priority = getpriority(PRIO_PROCESS, 0);
 	atomic_fetch_add(&ends, 1);
 }
 
@@ -142,5 +145,6 @@ Test(offload, a_thread_starts_again)
 	start('1', "a");
 	wait_for(2);
 	cr_assert_str_eq(results, "!1");
+	cr_assert(priority > getpriority(PRIO_PROCESS, 0) || priority == 19);
 	loop_free(loop);
 }
