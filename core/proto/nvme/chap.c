@@ -94,7 +94,7 @@ static uint32_t crc32(const uint8_t *p, size_t len)
 static int invalid(struct diag *diag, const char *reason)
 {
 	diag_set(diag, DIAG_USAGE, EINVAL, "invalid DH-HMAC-CHAP secret: %s", reason);
-	return diag_hint(diag, "make one with: nvme gen-dhchap-key");
+	return diag_hint(diag, "make one with: rdmastor nvme gen-dhchap-key");
 }
 
 static int check_key(const uint8_t *bytes, int len, struct diag *diag)
