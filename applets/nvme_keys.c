@@ -18,11 +18,11 @@ struct key_options {
 static const char *const hash_names[] = { "none", "SHA-256", "SHA-384", "SHA-512" };
 static const unsigned hash_len[] = { 32, 32, 48, 64 };
 
-static int generate(struct call *call, bool tls)
+static int generate(struct call *call, enum nvme_key_kind kind)
 {
 	const struct key_options *opts = call->opts;
 	unsigned len = opts->len ? opts->len : hash_len[opts->hash];
-	char text[NVMF_KEY_TEXT];
+	char text[NVME_KEY_TEXT];
 	int err;
 
 	if ((len != 32 && len != 48 && len != 64) || (opts->hash && len != hash_len[opts->hash]))
@@ -35,7 +35,7 @@ static int generate(struct call *call, bool tls)
 	if (call->out->json)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "a new key is printed as text only");
-	err = kernel_nvmf_key_new(text, tls, opts->hash, len, call->diag);
+	err = nvme_key_new(text, kind, opts->hash, len, call->diag);
 	if (err)
 		return err;
 	out_secret(call->out, text);
@@ -45,12 +45,12 @@ static int generate(struct call *call, bool tls)
 
 static int run_gen_dhchap(struct call *call)
 {
-	return generate(call, false);
+	return generate(call, NVME_KEY_DHCHAP);
 }
 
 static int run_gen_tls(struct call *call)
 {
-	return generate(call, true);
+	return generate(call, NVME_KEY_TLS);
 }
 
 static int read_key(struct call *call, char text[NVMF_SECRET])
@@ -75,29 +75,32 @@ static int read_key(struct call *call, char text[NVMF_SECRET])
 	return 0;
 }
 
-static void print_key(struct call *call, unsigned hash, unsigned len)
+static int check(struct call *call, enum nvme_key_kind kind, struct nvme_key *key)
 {
-	out_text(call->out, "hash", NULL, "%s", hash_names[hash]);
-	out_u64(call->out, "length", NULL, len);
-	out_line(call->out, "Key is valid (HMAC %u, length %u)", hash, len);
+	char text[NVMF_SECRET];
+	int err = read_key(call, text);
+
+	if (!err)
+		err = nvme_key_parse(key, kind, "key", text, call->diag);
+	explicit_bzero(text, sizeof(text));
+	if (err)
+		return err;
+	out_text(call->out, "hash", NULL, "%s", hash_names[key->hash]);
+	out_u64(call->out, "length", NULL, key->len);
+	out_line(call->out, "Key is valid (HMAC %u, length %u)", key->hash, key->len);
+	return 0;
 }
 
 static int run_check_dhchap(struct call *call)
 {
-	char text[NVMF_SECRET];
-	unsigned hash;
-	int len = read_key(call, text);
+	struct nvme_key key;
+	int err = check(call, NVME_KEY_DHCHAP, &key);
 
-	if (!len)
-		len = kernel_nvmf_secret_check("key", text, &hash, call->diag);
-	explicit_bzero(text, sizeof(text));
-	if (len < 0)
-		return len;
-	print_key(call, hash, (unsigned)len);
-	return EXIT_DONE;
+	explicit_bzero(&key, sizeof(key));
+	return err ? err : EXIT_DONE;
 }
 
-static int print_identity(struct call *call, const struct nvmf_psk *psk)
+static int print_identity(struct call *call, const struct nvme_key *psk)
 {
 	const struct key_options *opts = call->opts;
 	struct nvmf_tls_key tls;
@@ -118,17 +121,11 @@ static int print_identity(struct call *call, const struct nvmf_psk *psk)
 
 static int run_check_tls(struct call *call)
 {
-	char text[NVMF_SECRET];
-	struct nvmf_psk psk;
-	int err = read_key(call, text);
+	struct nvme_key psk;
+	int err = check(call, NVME_KEY_TLS, &psk);
 
 	if (!err)
-		err = kernel_nvmf_psk_read(&psk, "key", text, call->diag);
-	explicit_bzero(text, sizeof(text));
-	if (!err) {
-		print_key(call, psk.hash, psk.len);
 		err = print_identity(call, &psk);
-	}
 	explicit_bzero(&psk, sizeof(psk));
 	return err ? err : EXIT_DONE;
 }

@@ -44,7 +44,7 @@ struct nvmf_target { /* contains pointers into itself: must not be copied or mov
 		secret[2][NVMF_SECRET];
 	const char *secret_from[2]; /* NULL: none */
 	struct {
-		struct nvmf_psk psk; /* len 0: none */
+		struct nvme_key psk; /* len 0: none */
 		const char *from, *identity, *ring;
 		bool old;           /* --tls-key-compat */
 		char number[2][12]; /* serial numbers of keyring and key, once inserted */

@@ -5,6 +5,7 @@
 #include "kernel_identity.h"
 #include "kernel_log.h"
 #include "loop.h"
+#include "nvme_key.h"
 #include "policy.h"
 #include "uri.h"
 
@@ -55,24 +56,6 @@ int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, st
 /* Check all values and their combinations, also with the transport. Errors: usage, naming the key
  * and the range. */
 int kernel_nvmf_check(const struct nvmf_params *, struct diag *);
-/* A configured TLS PSK (TCP Transport 1.1, 3.6.1.5). */
-struct nvmf_psk {
-	unsigned hash; /* 0: none, 1: SHA-256, 2: SHA-384 */
-	unsigned len;  /* 32 or 48 */
-	uint8_t key[48];
-};
-/* Parse "NVMeTLSkey-1:…". name: for messages, which never quote the key. */
-int kernel_nvmf_psk_read(struct nvmf_psk *, const char *name, const char *text, struct diag *);
-
-/* Check a DH-HMAC-CHAP key "DHHC-1:…" (NVMe Base 2.1, 8.3.5.5.7). Return its length, or -EINVAL.
- * hash: of its transformation: 0: none, 1: SHA-256, 2: SHA-384, 3: SHA-512. */
-int kernel_nvmf_secret_check(const char *name, const char *secret, unsigned *hash, struct diag *);
-/* Print a new random key as "NVMeTLSkey-1:…" (tls: hash 1 or 2, len 32 or 48) or "DHHC-1:…" (hash 0
- * to 3, len 32, 48 or 64), to share as it is: it is not transformed. Errors: -EAGAIN. */
-#define NVMF_KEY_TEXT 112
-int kernel_nvmf_key_new(
-	char text[NVMF_KEY_TEXT], bool tls, unsigned hash, unsigned len, struct diag *);
-
 /* The TLS PSK of one host and subsystem, and the PSK identity by which both ends find it. */
 #define NVMF_PSK_DIGEST 65
 struct nvmf_tls_key {
@@ -82,7 +65,7 @@ struct nvmf_tls_key {
 };
 /* Derive them (TCP Transport 1.1, 3.6.1.3 and 3.6.1.4). old: as libnvme before 1.16, not by
  * RFC 8446. -EINVAL: an NQN is too long. */
-int kernel_nvmf_psk_derive(const struct nvmf_psk *, const char *hostnqn, const char *nqn, bool old,
+int kernel_nvmf_psk_derive(const struct nvme_key *, const char *hostnqn, const char *nqn, bool old,
 	struct nvmf_tls_key *);
 
 /* Find a keyring by name (NULL: ".nvme") or number. Needs the driver. */

@@ -36,7 +36,7 @@ cmp data back
 # a file that became invalid changes nothing; a new one replaces the secrets, and reopens the log
 echo "$HOST dhchap=nonsense" >hosts
 kill -HUP "$SERVER"
-wait_until grep -q 'hosts line 1: invalid DH-HMAC-CHAP secret.*keeping the old hosts' log
+wait_until grep -q 'hosts line 1: DH-HMAC-CHAP secret: expected.*keeping the old hosts' log
 same 'old hosts' "$(security "$uri&dhchap-secret-file=one")" dh-hmac-chap
 mv log log.1
 echo "$HOST dhchap=$two" >hosts
@@ -64,7 +64,7 @@ error 2 usage '' '--hosts-file --nvmf' ours serve ram:1M --iscsi --tcp 127.0.0.1
 # keys of the URI
 target=nvme+tcp://127.0.0.1:1/$NQN
 echo nonsense >bad
-error 2 usage '.*' 'dhchap-secret-file=bad invalid DHHC-1:HH:KEY:' ours info "$target?dhchap-secret-file=bad"
+error 2 usage '.*' 'dhchap-secret-file=bad expected DHHC-1:0n:' ours info "$target?dhchap-secret-file=bad"
 error 2 usage '.*' 'dhchap-ctrl-secret-file dhchap-secret-file' ours info "$target?dhchap-ctrl-secret-file=two"
 error 1 not-found '.*' 'nothing no.such.file' ours info "$target?dhchap-secret-file=nothing"
 

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct script script;
 static struct loop *loop;
-static struct nvme_chap_secret secrets[2] = { { .len = 32, .hash = 1, .key = "host" },
+static struct nvme_key secrets[2] = { { .len = 32, .hash = 1, .key = "host" },
 	{ .len = 48, .hash = 0, .key = "controller" } };
 
 /* --- codec */
@@ -32,12 +32,13 @@ static struct nvme_chap_secret secrets[2] = { { .len = 32, .hash = 1, .key = "ho
 static void check_secret(const uint8_t *data, size_t size)
 {
 	char text[256];
-	struct nvme_chap_secret secret;
+	struct nvme_key secret;
 	struct diag why = { 0 };
 
 	snprintf(text, sizeof(text), "%.*s", (int)size, (const char *)data);
-	if (nvme_chap_secret_parse(&secret, text, &why) ? why.err != EINVAL
-							: secret.len < 32 || secret.hash > 3)
+	if (nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", text, &why)
+			? why.err != EINVAL
+			: secret.len < 32 || secret.hash > 3)
 		abort();
 }
 
@@ -124,7 +125,7 @@ static void respond(const struct controller *c, uint8_t to[64])
 		.challenge = c->last.challenge,
 		.hostnqn = HOST,
 		.subnqn = NQN };
-	struct nvme_chap_secret secret = secrets[1];
+	struct nvme_key secret = secrets[1];
 
 	secret.key[0] ^= !c->knows;
 	if (nvme_chap_respond(to, &secret, &round))
@@ -399,7 +400,7 @@ static size_t next_message(uint8_t *out, bool knows)
 {
 	static uint8_t response[64];
 	struct nvme_auth_msg msg = { .tid = tid };
-	struct nvme_chap_secret secret = secrets[0];
+	struct nvme_key secret = secrets[0];
 	const struct nvme_chap_round round = { .hash = last.hash,
 		.tid = tid,
 		.seq = last.seq,

@@ -19,12 +19,12 @@ serve   : access child daemon disk_open export iscsi kernel_* mad bdev listener 
 load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
 target  : access admission target reservation serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out : netlink/* mbedtls/*
-proto   : serve target reservation target_rdma xfer nvme_hosts offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* : mbedtls/*
+proto   : serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* : mbedtls/*
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
 net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
 uri     : uri uri_read word :
-base    : applet cpio uri image offload child crc32c mem out resolve word : mbedtls/*
+base    : applet cpio uri image nvme_key offload child crc32c mem out resolve word : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow min loop names policy wire'

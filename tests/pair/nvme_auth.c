@@ -247,7 +247,7 @@ Test(nvme_auth, hosts_on_both_lists)
 
 static struct raw_host *raw;
 static struct nvmf_connect hello;
-static struct nvme_chap_secret secret;
+static struct nvme_key secret;
 static uint8_t answer[4096];
 static uint8_t reply_sent[NVME_AUTH_MSG_MAX];
 static size_t reply_len;
@@ -272,7 +272,7 @@ static int64_t connect_as(bool iwarp, const char *hostnqn, uint16_t qid, uint16_
 {
 	struct addr bound;
 
-	cr_assert_eq(nvme_chap_secret_parse(&secret, SECRET, NULL), 0);
+	cr_assert_eq(nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", SECRET, NULL), 0);
 	target_transports(target, 0, &bound);
 	raw = raw_dial(&bound, iwarp);
 	cr_assert(raw);
@@ -696,7 +696,9 @@ Test(nvme_auth, names_are_not_revealed)
 
 		cr_assert_eq(connect_as(false, names[i], 0, NVMF_CNTLID_ANY), 0);
 		cr_assert(get_le64(raw->reply.result) & NVMF_AUTHREQ_ATR);
-		cr_assert_eq(nvme_chap_secret_parse(&secret, i ? SECRET : WRONG, NULL), 0);
+		cr_assert_eq(
+			nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", i ? SECRET : WRONG, NULL),
+			0);
 		challenge = challenged();
 		cr_assert_eq(respond_to(&challenge, &reply), 0);
 		fails_for(NVME_AUTH_FAILED);
@@ -760,7 +762,7 @@ Test(nvme_auth, authenticates_again_with_a_wrong_secret)
 	connected(false);
 	authenticated();
 	cr_assert_eq(enable(), 0);
-	cr_assert_eq(nvme_chap_secret_parse(&secret, WRONG, NULL), 0);
+	cr_assert_eq(nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", WRONG, NULL), 0);
 	challenge = challenged();
 	cr_assert_eq(identify(), 0);
 	cr_assert_eq(respond_to(&challenge, &reply), 0);
@@ -850,7 +852,7 @@ Test(nvme_auth, new_secrets)
 	replace_hosts(HOST " dhchap=" WRONG "\n");
 	cr_assert_eq(identify(), 0);
 	refused(HOST, SECRET, NULL, "wrong_secret");
-	cr_assert_eq(nvme_chap_secret_parse(&secret, WRONG, NULL), 0);
+	cr_assert_eq(nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", WRONG, NULL), 0);
 	authenticated();
 	cr_assert_eq(identify(), 0);
 	replace_hosts(OTHER " dhchap=" WRONG "\n");

@@ -33,7 +33,7 @@ static int read_key(struct nvmf_target *t, const struct nvmf_options *opts, cons
 	else
 		snprintf(key, sizeof(key), "%.*s", (int)strcspn(text, " \t"), text);
 	if (!err)
-		err = kernel_nvmf_psk_read(&t->tls.psk, "tls_key", key, diag);
+		err = nvme_key_parse(&t->tls.psk, NVME_KEY_TLS, "tls_key", key, diag);
 	explicit_bzero(key, sizeof(key));
 	return err;
 }
@@ -74,7 +74,7 @@ int nvmf_tls_read(
 /* A key with an identity and a hash is a derived TLS key, as other tools export it. */
 static int derive(const struct nvmf_target *t, struct nvmf_tls_key *tls)
 {
-	const struct nvmf_psk *psk = &t->tls.psk;
+	const struct nvme_key *psk = &t->tls.psk;
 
 	if (!t->tls.identity || (psk->len && !psk->hash))
 		return kernel_nvmf_psk_derive(psk, t->params.value[NVMF_HOSTNQN],

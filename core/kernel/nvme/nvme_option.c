@@ -107,7 +107,7 @@ static int check_word(const char *name, const char *text, struct diag *diag)
 int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value, struct diag *diag)
 {
 	struct addr addr;
-	unsigned hash;
+	struct nvme_key secret;
 	int err;
 
 	switch ((enum kind)rows[key].kind) {
@@ -117,8 +117,9 @@ int kernel_nvmf_key_check(enum nvmf_key key, const char *name, const char *value
 	case NUMBER:
 		return check_number(&rows[key], name, value, diag);
 	case SECRET:
-		err = kernel_nvmf_secret_check(name, value, &hash, diag);
-		return err < 0 ? err : 0;
+		err = nvme_key_parse(&secret, NVME_KEY_DHCHAP, name, value, diag);
+		explicit_bzero(&secret, sizeof(secret));
+		return err;
 	case FLAG:
 		break;
 	}

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The arithmetic of DH-HMAC-CHAP (Base 2.1, 8.3.5.5). */
 #include "chap.h"
-#include "base64.h"
 #include <errno.h>
 #include <mbedtls/bignum.h>
 #include <mbedtls/dhm.h>
 #include <mbedtls/md.h>
 #include <string.h>
-
-#define CRC 4 /* bytes behind the key */
 
 static const struct hash {
 	const char *name;
@@ -78,61 +75,6 @@ int nvme_chap_group_find(const char *name)
 	return -1;
 }
 
-/* CRC-32 of IEEE 802.3. Without a table, as a secret has at most 64 bytes. */
-static uint32_t crc32(const uint8_t *p, size_t len)
-{
-	uint32_t crc = UINT32_MAX;
-
-	while (len--) {
-		crc ^= *p++;
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (0xedb88320 & -(crc & 1));
-	}
-	return ~crc;
-}
-
-static int invalid(struct diag *diag, const char *reason)
-{
-	diag_set(diag, DIAG_USAGE, EINVAL, "invalid DH-HMAC-CHAP secret: %s", reason);
-	return diag_hint(diag, "make one with: rdmastor nvme gen-dhchap-key");
-}
-
-static int check_key(const uint8_t *bytes, int len, struct diag *diag)
-{
-	int key = len - CRC;
-
-	if (len < 0)
-		return invalid(diag, "the key is not valid base64, or too long");
-	if (key != 32 && key != 48 && key != 64)
-		return invalid(diag, "the key must have 32, 48 or 64 bytes and a checksum");
-	if (crc32(bytes, (size_t)key) != (uint32_t)wire_le(bytes + key, CRC))
-		return invalid(diag, "wrong checksum");
-	return 0;
-}
-
-int nvme_chap_secret_parse(struct nvme_chap_secret *secret, const char *text, struct diag *diag)
-{
-	static const char begin[] = "DHHC-1:0";
-	const size_t at = sizeof(begin) - 1;
-	uint8_t bytes[NVME_CHAP_HASH_MAX + CRC];
-	size_t len = strlen(text);
-	int n, err;
-
-	*secret = (struct nvme_chap_secret){ 0 };
-	if (strncmp(text, begin, at) || text[at] < '0' || text[at] > '3' || text[at + 1] != ':' ||
-		text[len - 1] != ':' || len < at + 3)
-		return invalid(diag, "expected DHHC-1:HH:KEY:, with HH 00 to 03");
-	n = base64_get(bytes, sizeof(bytes), text + at + 2, len - at - 3);
-	err = check_key(bytes, n, diag);
-	if (!err) {
-		secret->len = (uint8_t)(n - CRC);
-		secret->hash = (uint8_t)(text[at] - '0');
-		memcpy(secret->key, bytes, secret->len);
-	}
-	explicit_bzero(bytes, sizeof(bytes));
-	return err;
-}
-
 struct part {
 	const void *p;
 	size_t len;
@@ -157,8 +99,7 @@ static int hmac(uint8_t *to, uint8_t hash, const uint8_t *key, size_t key_len,
 }
 
 /* Bind the secret to the name of the side that has it. */
-static int transform(
-	uint8_t to[NVME_CHAP_HASH_MAX], const struct nvme_chap_secret *secret, const char *nqn)
+static int transform(uint8_t to[NVME_CHAP_HASH_MAX], const struct nvme_key *secret, const char *nqn)
 {
 	static const char text[] = "NVMe-over-Fabrics";
 	const struct part part[] = { { nqn, strlen(nqn) }, { text, sizeof(text) - 1 } };
@@ -169,7 +110,7 @@ static int transform(
 	return 0;
 }
 
-int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_chap_secret *secret,
+int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_key *secret,
 	const struct nvme_chap_round *round)
 {
 	const char *role = round->controller ? "Controller" : "HostHost";

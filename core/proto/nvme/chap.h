@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* DH-HMAC-CHAP (Base 2.1, 8.3.5.5): secrets, responses, Diffie-Hellman groups, and the messages of
+/* DH-HMAC-CHAP (Base 2.1, 8.3.5.5): responses, Diffie-Hellman groups, and the messages of
  * both sides. No function keeps state. All secrets are wiped by who owns them. */
 #pragma once
-#include "diag.h"
+#include "nvme_key.h"
 #include "wire/nvmf.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,14 +10,6 @@
 #define NVME_CHAP_HASH_MAX 64   /* bytes of the longest digest */
 #define NVME_CHAP_DH_MAX   1024 /* bytes of a value of the largest group */
 #define NVME_CHAP_PRIVATE  64   /* bytes of a private exponent */
-
-struct nvme_chap_secret {
-	uint8_t len;  /* 32, 48 or 64; 0: none */
-	uint8_t hash; /* that transforms it; 0: it is used as it is */
-	uint8_t key[NVME_CHAP_HASH_MAX];
-};
-/* Parse "DHHC-1:HH:BASE64:". Errors (DIAG_USAGE) never quote it. */
-int nvme_chap_secret_parse(struct nvme_chap_secret *, const char *text, struct diag *);
 
 /* Return the length of a digest; 0: unknown hash. */
 unsigned nvme_chap_hash_len(uint8_t hash);
@@ -38,7 +30,7 @@ struct nvme_chap_round {
 	const char *hostnqn, *subnqn;
 };
 /* Write the response, as long as the digest. -ENOMEM */
-int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_chap_secret *,
+int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_key *,
 	const struct nvme_chap_round *);
 /* Compare in constant time. */
 bool nvme_chap_equal(const uint8_t *, const uint8_t *, size_t len);

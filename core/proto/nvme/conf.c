@@ -63,7 +63,7 @@ static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *
 
 /* The first word of the file: blanks may follow. */
 static int read_secret(
-	struct nvme_chap_secret *secret, const char *key, const char *file, struct diag *diag)
+	struct nvme_key *secret, const char *key, const char *file, struct diag *diag)
 {
 	char text[SECRET_TEXT];
 	struct diag why = { 0 };
@@ -72,7 +72,7 @@ static int read_secret(
 	if (err)
 		return err;
 	text[strcspn(text, " \t")] = 0;
-	err = nvme_chap_secret_parse(secret, text, &why);
+	err = nvme_key_parse(secret, NVME_KEY_DHCHAP, "DH-HMAC-CHAP secret", text, &why);
 	explicit_bzero(text, sizeof(text));
 	if (!err)
 		return 0;

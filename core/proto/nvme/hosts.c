@@ -73,7 +73,8 @@ static int read_word(struct nvme_host *host, const char *word, struct diag *diag
 			continue;
 		if (host->secret[i].len)
 			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is given twice", names[i]);
-		return nvme_chap_secret_parse(&host->secret[i], word + len, diag);
+		return nvme_key_parse(
+			&host->secret[i], NVME_KEY_DHCHAP, "DH-HMAC-CHAP secret", word + len, diag);
 	}
 	/* it may be a secret: not quoted */
 	return diag_set(diag, DIAG_USAGE, EINVAL, "unknown word: expected %sSECRET or %sSECRET",

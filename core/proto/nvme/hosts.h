@@ -7,7 +7,7 @@
 struct nvme_host {
 	char nqn[NVMF_NQN_MAX + 1];
 	/* [0] of the host, [1] of the controller; len 0: it does not authenticate itself */
-	struct nvme_chap_secret secret[2];
+	struct nvme_key secret[2];
 };
 
 struct nvme_hosts {

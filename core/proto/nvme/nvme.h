@@ -35,7 +35,7 @@ struct nvme_conf {
 	uint8_t hostid[16];
 	/* DH-HMAC-CHAP: [0] of this host, [1] of the controller, for mutual authentication; the
 	 * owner wipes them with nvme_conf_fini() */
-	struct nvme_chap_secret secret[2];
+	struct nvme_key secret[2];
 	uint32_t kato_ms;
 	uint32_t detect_ms;  /* a controller that is silent for this time is lost */
 	uint32_t timeout_ms; /* for connecting, including the name lookup; 0 = none */

@@ -165,7 +165,7 @@ struct nvme_tgt_auth {
 	uint8_t challenge[2][NVME_CHAP_HASH_MAX]; /* ours, the host's */
 	uint8_t response[NVME_CHAP_HASH_MAX];     /* of the host */
 	uint8_t exponent[NVME_CHAP_PRIVATE];
-	struct nvme_chap_secret secret[2];
+	struct nvme_key secret[2];
 	uint8_t out[NVME_AUTH_MSG_MAX]; /* the message to receive */
 	uint16_t out_len;
 };

@@ -102,49 +102,6 @@ Test(nvme_option, times_that_contradict)
 	cr_assert_eq(kernel_nvmf_check(&params, NULL), 0);
 }
 
-static void secret(const char *text, const char *words)
-{
-	struct diag diag = { 0 };
-	unsigned hash;
-	int err = kernel_nvmf_secret_check("dhchap_secret", text, &hash, &diag);
-
-	cr_assert_eq(err, words ? -EINVAL : 32, "%s", diag.text);
-	if (words)
-		diag_says(&diag, DIAG_USAGE, NULL, words);
-	cr_assert(!strstr(diag.text, "Y29y"), "it is quoted: %s", diag.text);
-}
-
-Test(nvme_option, secrets_have_form_length_and_checksum)
-{
-	secret(KEY, NULL);
-	secret("DHHC-1:01:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:", NULL);
-	secret("DHHC-1:02:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:", "length 'DHHC-1:02'");
-	secret("DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7M:", "checksum");
-	secret("DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi4S7L:", "length");
-	secret("DHHC-1:04:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L:", "DHHC-1:0n:");
-	secret("DHHC-1:00:Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZSAuLi7e4S7L", "DHHC-1:0n:");
-	secret("DHHC-1:00:Y29y!:", "length");
-	secret("Y29y", "DHHC-1:0n:");
-	secret("", "DHHC-1:0n:");
-}
-
-Test(nvme_option, a_secret_cut_or_damaged_is_never_right)
-{
-	char text[sizeof(KEY)];
-	unsigned hash;
-
-	for (size_t len = 0; len < sizeof(KEY) - 1; len++) {
-		strcpy(text, KEY);
-		text[len] = 0;
-		cr_assert_eq(kernel_nvmf_secret_check("x", text, &hash, NULL), -EINVAL, "%zu", len);
-	}
-	for (size_t at = 10; at < sizeof(KEY) - 2; at++) {
-		strcpy(text, KEY);
-		text[at] = text[at] == 'A' ? 'B' : 'A';
-		cr_assert_eq(kernel_nvmf_secret_check("x", text, &hash, NULL), -EINVAL, "%zu", at);
-	}
-}
-
 Test(nvme_option, the_controller_proves_itself_only_to_a_host_that_did)
 {
 	with(NVMF_DHCHAP_CTRL_SECRET, KEY, "dhchap_ctrl_secret dhchap_secret");

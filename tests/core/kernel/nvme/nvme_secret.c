@@ -22,11 +22,11 @@ static struct diag why;
 
 static void derives(const char *text, bool old, const char *identity, const char *hex)
 {
-	struct nvmf_psk psk;
+	struct nvme_key psk;
 	struct nvmf_tls_key tls;
 	char got[2 * sizeof(tls.key) + 1] = "";
 
-	cr_assert_eq(kernel_nvmf_psk_read(&psk, "tls_key", text, &why), 0, "%s", why.text);
+	cr_assert_eq(nvme_key_parse(&psk, NVME_KEY_TLS, "tls_key", text, &why), 0, "%s", why.text);
 	cr_assert_eq(kernel_nvmf_psk_derive(&psk, HOST, NQN, old, &tls), 0);
 	cr_expect_str_eq(tls.identity, identity);
 	for (unsigned i = 0; i < tls.len; i++)
@@ -64,13 +64,13 @@ Test(nvme_secret, what_tls_got_of_older_tools)
 
 Test(nvme_secret, the_longest_names)
 {
-	struct nvmf_psk psk;
+	struct nvme_key psk;
 	struct nvmf_tls_key tls;
 	char nqn[300];
 
 	memset(nqn, 'n', sizeof(nqn));
 	nqn[223] = 0;
-	cr_assert_eq(kernel_nvmf_psk_read(&psk, "tls_key", KEY_2, NULL), 0);
+	cr_assert_eq(nvme_key_parse(&psk, NVME_KEY_TLS, "tls_key", KEY_2, NULL), 0);
 	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, nqn, false, &tls), 0);
 	cr_assert_eq(strlen(tls.identity), 9 + 223 + 1 + 223 + 1 + 64);
 	nqn[223] = 'n';
@@ -84,9 +84,10 @@ Test(nvme_secret, the_longest_names)
 
 static void refused(const char *text, const char *words)
 {
-	struct nvmf_psk psk;
+	struct nvme_key psk;
 
-	cr_expect_eq(kernel_nvmf_psk_read(&psk, "tls_key", text, &why), -EINVAL, "%s", text);
+	cr_expect_eq(
+		nvme_key_parse(&psk, NVME_KEY_TLS, "tls_key", text, &why), -EINVAL, "%s", text);
 	diag_says(&why, DIAG_USAGE, NULL, words);
 	cr_expect_not(strstr(why.text, "VRLb"), "%s", why.text);
 }

@@ -31,7 +31,7 @@ enum lie {
 	SECURE_CHANNEL,
 };
 
-static struct nvme_chap_secret secrets[2] = { { .len = 32, .hash = 1, .key = "host" },
+static struct nvme_key secrets[2] = { { .len = 32, .hash = 1, .key = "host" },
 	{ .len = 48, .hash = 0, .key = "controller" } };
 static struct loop *loop;
 static struct nvme_conf conf;

@@ -153,7 +153,7 @@ Test(nvme_conf, secrets)
 	cr_assert_eq(read_secrets(NULL, good), -EINVAL);
 	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file dhchap-secret-file");
 	cr_assert_eq(read_secrets(good, bad), -EINVAL);
-	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file= invalid");
+	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file= length");
 	cr_assert_null(strstr(why.text, "nonsense"));
 	cr_assert_eq(conf.secret[0].len, 0);
 	unlink(good);

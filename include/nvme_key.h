@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Keys of NVMe-oF in the text form that hosts and targets exchange: secrets of DH-HMAC-CHAP (Base
+ * 2.1, 8.3.5.5.7) and configured PSKs of TLS (TCP Transport 1.1, 3.6.1.5). */
+#pragma once
+#include "diag.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NVME_KEY_MAX  64
+#define NVME_KEY_TEXT 112 /* room for the text */
+
+enum nvme_key_kind {
+	NVME_KEY_DHCHAP, /* "DHHC-1:0n:…", of 32, 48 or 64 bytes */
+	NVME_KEY_TLS     /* "NVMeTLSkey-1:0n:…", of 32 or 48 bytes */
+};
+struct nvme_key {
+	uint8_t len;  /* 0: none */
+	uint8_t hash; /* that transforms it. 0: none, 1: SHA-256, 2: SHA-384, 3: SHA-512 */
+	uint8_t key[NVME_KEY_MAX];
+};
+/* Parse the text. name: for messages, which never quote the key. Errors: -EINVAL, and the key is
+ * zeroed. */
+int nvme_key_parse(
+	struct nvme_key *, enum nvme_key_kind, const char *name, const char *text, struct diag *);
+/* Print a new random key, to share as it is: it is not transformed. A hash other than 0 has keys of
+ * its own length. -EAGAIN */
+int nvme_key_new(
+	char text[NVME_KEY_TEXT], enum nvme_key_kind, unsigned hash, unsigned len, struct diag *);
