@@ -41,6 +41,8 @@ static const struct opt rows[] = {
 	{ "group", 0, OPT_LIST, AT(group), "N",
 		"group of the listen address before it, whose state serve-ctl sets; default 1; "
 		"repeatable" },
+	{ "state", 0, OPT_TEXT, AT(life.state), "DIR",
+		"folder in which reservations survive the end of this process" },
 	{ "cntlid-range", 0, OPT_TEXT, AT(cntlid_range), "MIN-MAX",
 		"IDs of NVMe controllers; servers of one subsystem need disjoint ranges" },
 	{ "nqn", 0, OPT_LIST, AT(front.nqn), "NQN",

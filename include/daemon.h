@@ -13,6 +13,7 @@ struct daemon_options { /* member of the applet's option struct */
 	bool anonymous; /* random identities for all disks */
 	uint32_t queues, poll_us, stop_timeout_ms, ready_fd, retry_ms;
 	const char *pid_file, *on_loss, *log;
+	const char *state; /* only serve: folder of reservations; NULL: none */
 };
 
 struct front_kind;

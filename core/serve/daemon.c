@@ -7,6 +7,7 @@
 #include "kernel_disk.h"
 #include "kernel_process.h"
 #include "loop.h"
+#include "reservation_state.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -538,6 +539,47 @@ static int open_disks(struct daemon *d)
 	return 0;
 }
 
+static void not_saved(const struct diag *why, void *user)
+{
+	const struct daemon *d = user;
+
+	call_warn(d->call, "%s: %s: the host's command has failed", why->object, why->text);
+}
+
+/* The file of reservations is found by the identity. */
+static int restore_reservations(struct daemon *d, unsigned i)
+{
+	const struct disk_identity *identity;
+	struct diag *diag = d->call->diag;
+	unsigned restored;
+	int err = daemon_identify(d, i, &identity);
+
+	if (!err && identity->lasts != DISK_IDENTITY_ALWAYS) {
+		diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
+			"--state: its identity is not permanent, so its reservations would not be "
+			"found again");
+		err = diag_ctx(diag, "%s", d->disk[i]->uri);
+	}
+	if (!err)
+		err = reservation_state_add(d->state, d->disk[i], identity->nguid, &restored, diag);
+	if (err)
+		return diag_ctx(diag, "%s", d->disk[i]->uri);
+	if (restored)
+		call_note(d->call, "%s: %u registrations restored", d->disk[i]->uri, restored);
+	return 0;
+}
+
+static int open_state(struct daemon *d)
+{
+	int err = d->opts->state ? reservation_state_open(&d->state, d->opts->state, d->loop,
+					   not_saved, d, d->call->diag)
+				 : 0;
+
+	for (unsigned i = 0; d->state && !err && i < d->disks; i++)
+		err = restore_reservations(d, i);
+	return err;
+}
+
 /* Runs before threads, which inherit the mount namespace, are started, and after all files are
  * open. In a namespace of its own /dev, /proc and /sys remain mounted, so that users of a device
  * are still found after switch_root. But mounts of a command must be visible to others. */
@@ -666,6 +708,8 @@ static int get_ready(struct daemon *d, const struct front_config *configs, unsig
 	if (!err)
 		err = open_disks(d);
 	if (!err)
+		err = open_state(d);
+	if (!err)
 		survive(d);
 	if (!err)
 		err = open_workers(d);
@@ -747,6 +791,7 @@ static int stop(struct daemon *d, struct diag *diag)
 	if (held)
 		return err;
 	workers_stop(d->workers);
+	reservation_state_close(d->state);
 	for (unsigned i = 0; i < d->disks; i++)
 		bdev_close(d->disk[i]);
 	free(d->disk);

@@ -28,6 +28,7 @@ struct daemon {
 	struct loop_signal signal;
 	bool signals, ready, command, pid_written, own_mounts;
 	struct workers *workers;
+	struct reservation_state *state; /* NULL: none */
 	struct kernel_report report;
 	/* samples io_count of the fronts, for rates */
 	struct loop_timer sample_timer;

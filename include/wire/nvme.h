@@ -416,6 +416,7 @@ WIRE_SIZE(struct nvme_id_ns, 4096);
 #define NVME_FLBAS_INDEX(flbas) (((flbas)&0xf) | ((flbas) >> 1 & 0x30))
 #define NVME_NSFEAT_OPTPERF     (1u << 4)
 #define NVME_NMIC_SHARED        1
+#define NVME_RESCAP_PERSIST     (1u << 0) /* through power loss, if a host asks for it */
 #define NVME_RESCAP_TYPES       0x7e      /* all of enum nvme_reserve_type */
 #define NVME_RESCAP_IEKEY       (1u << 7) /* as of NVMe 1.3 */
 #define NVME_NSATTR_WP          (1u << 0)

@@ -15,9 +15,9 @@ boot    : applet_run attach attach_boot attach_nfs attach_nvme attach_srp disk_o
 inspect : access attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out :
-serve   : access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts serve split uapi/* uri : liburing.h
+serve   : access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri : liburing.h
 load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
-target  : access admission target reservation serve split bdev listener ep stream mem ring target_rdma xfer :
+target  : access admission crc32c target reservation reservation_state serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out : netlink/* mbedtls/*
 proto   : serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* : mbedtls/*
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*

@@ -7,9 +7,13 @@
 #include "capsules.h"
 #include "leap.h"
 #include "raw_host.h"
+#include "reservation_state.h"
 #include "wait.h"
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EACH(rows) (sizeof(rows) / sizeof(*(rows)))
 #define PENDING    UINT32_MAX
@@ -618,6 +622,115 @@ Test(nvme_serve_reserve, features)
 	cr_assert(get_le16(((const struct nvme_id_ctrl *)memory)->oncs) & NVME_ONCS_RESERVATIONS);
 	cr_assert(get_le32(((const struct nvme_id_ctrl *)memory)->ctratt) & NVME_CTRATT_RHII);
 	capsules_end();
+}
+
+/* --- a folder of reservations; each start is one of another process */
+
+static char dir[] = "/tmp/nvme_serve_reserve.XXXXXX";
+static struct reservation_state *state;
+
+static void not_saved(const struct diag *reason, void *user)
+{
+	(void)user;
+	cr_assert_fail("%s: %s", reason->object, reason->text);
+}
+
+static void start_with_state(unsigned expected)
+{
+	unsigned restored;
+
+	cr_assert_eq(reservation_state_open(&state, dir, loop, not_saved, NULL, &why), 0, "%s",
+		why.text);
+	cr_assert_eq(
+		reservation_state_add(state, &backing->bdev, opt.disk[0].nguid, &restored, &why), 0,
+		"%s", why.text);
+	cr_assert_eq(restored, expected);
+	serving_start();
+	dial(&one);
+	dial(&two);
+}
+
+static void stop_with_state(void)
+{
+	hang_up(&one);
+	hang_up(&two);
+	serving_stop();
+	reservation_state_close(state);
+}
+
+static void restart_with_state(unsigned expected)
+{
+	stop_with_state();
+	start_with_state(expected);
+}
+
+/* A thread writes the file. */
+static uint32_t saved(uint32_t status)
+{
+	while (!replies)
+		wait_ms(1);
+	return status != PENDING ? status : get_le16(answers[0].cqe.status) >> 1u;
+}
+
+static uint32_t persistence(uint32_t nsid)
+{
+	cr_assert_eq(feature(&one, false, NVME_FEATURE_RESERVE_PERSISTENCE, nsid, 0), 0);
+	return capsules_result();
+}
+
+Test(nvme_serve_reserve, persist)
+{
+	uint32_t on = (uint32_t)NVME_CPTPL_ON << 30, off = (uint32_t)NVME_CPTPL_OFF << 30;
+	uint8_t set = NVME_FEATURE_RESERVE_PERSISTENCE;
+	struct nvme_sqe sqe = { .opcode = NVME_ADMIN_IDENTIFY,
+		.flags = NVME_PSDT_SGL,
+		.nsid = put_le32(1),
+		.cdw10 = put_le32(NVME_CNS_NS),
+		.sgl = capsules_keyed(0, NVME_IDENTIFY_LEN) };
+	char command[64];
+
+	cr_assert(mkdtemp(dir));
+	capsules_begin();
+	serving_stop();
+	start_with_state(0);
+	cr_assert_eq(capsules_command(one.admin, &sqe, sizeof(sqe)), 0);
+	cr_assert_eq(((const struct nvme_id_ns *)memory)->rescap, 0xff);
+	cr_assert_eq(persistence(1), 0);
+	cr_assert_eq(saved(registers(&one, NVME_RESERVE_REGISTER, 0, 11)), 0);
+	restart_with_state(0);
+	cr_assert_eq(saved(registers(&one, NVME_RESERVE_REGISTER | on, 0, 11)), 0);
+	cr_assert_eq(persistence(1), 1);
+	cr_assert_eq(report(&one, 128)->rkey.b[0], 11);
+	cr_assert_eq(memory[9], 1);
+	cr_assert_eq(saved(registers(&two, NVME_RESERVE_REGISTER, 0, 22)), 0);
+	cr_assert_eq(saved(acquire(&one, NVME_RESERVE_ACQUIRE, NVME_EXCLUSIVE_ACCESS, 11, 0)), 0);
+	may(&two, false, false);
+	restart_with_state(2);
+	may(&one, true, true);
+	may(&two, false, false);
+	cr_assert_eq(persistence(1), 1);
+	report(&two, 128);
+	cr_assert_eq(registrants(), 2);
+	cr_assert_eq(
+		saved(acquire(&two, NVME_RESERVE_PREEMPT_ABORT, NVME_WRITE_EXCLUSIVE, 22, 11)), 0);
+	restart_with_state(1);
+	may(&one, true, false);
+	may(&two, true, true);
+	cr_assert_eq(saved(feature(&one, true, set, NVME_NSID_ALL, 0)), 0);
+	may(&one, true, false);
+	restart_with_state(0);
+	may(&one, true, true);
+	cr_assert_eq(saved(feature(&one, true, set, 1, 1)), 0);
+	cr_assert_eq(saved(feature(&one, true, set, 2, 1)), NVME_INVALID_NS);
+	cr_assert_eq(saved(registers(&one, NVME_RESERVE_REGISTER, 0, 11)), 0);
+	restart_with_state(1);
+	cr_assert_eq(saved(registers(&two, NVME_RESERVE_REGISTER | off, 0, 22)), 0);
+	restart_with_state(0);
+	stop_with_state();
+	serving_start();
+	capsules_end();
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	cr_assert_eq(system(command), 0);
 }
 
 /* --- a disk that is also served to SCSI initiators */

@@ -25,7 +25,6 @@
 /* All namespaces are in one ANA group: it has the state of the controller's listener. */
 #define NVME_TGT_ANAGRPID 1
 #define NVME_TGT_ANATT    30 /* seconds: hosts wait that long in state "change" */
-#define NVME_TGT_RESCAP   (NVME_RESCAP_TYPES | NVME_RESCAP_IEKEY)
 #define NVME_TGT_NOTES    32 /* reservation notifications kept for a host */
 #define NVME_TGT_LPA      4  /* log pages may be read from any offset */
 /* added to a host's keep-alive timeout, for the network and a busy host */
@@ -377,10 +376,12 @@ void nvme_tgt_reserve_join(struct nvme_tgt_ctrl *), nvme_tgt_reserve_leave(struc
 /* Write the log page. Remove the notification that was read; return whether others are left. */
 void nvme_tgt_notes_page(struct nvme_tgt_ctrl *, struct nvme_reserve_log *);
 bool nvme_tgt_notes_read(struct nvme_tgt_ctrl *);
-/* Features 82h and 83h of that namespace, or of all (NVME_NSID_ALL, only to set). Check it. */
-uint32_t nvme_tgt_reserve_feature(const struct nvme_tgt_ctrl *, uint32_t nsid, bool set);
+uint8_t nvme_tgt_rescap(const struct nvme_tgt_ns *);
+/* Features 82h and 83h of that namespace, or of all (NVME_NSID_ALL, only to set). */
 uint32_t nvme_tgt_notice_mask_set(struct nvme_tgt_ctrl *, uint32_t nsid, uint32_t mask);
 uint32_t nvme_tgt_notice_mask_get(struct nvme_tgt_ctrl *, uint32_t nsid, uint32_t *mask);
+void nvme_tgt_persistence_set(struct nvme_tgt_cmd *); /* and end the command */
+uint32_t nvme_tgt_persistence_get(struct nvme_tgt_ctrl *, uint32_t nsid, uint32_t *persist);
 
 /* tgt_identify.c, tgt_log.c */
 uint32_t nvme_tgt_identify_check(struct nvme_tgt_cmd *, uint32_t *len),

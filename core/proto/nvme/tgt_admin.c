@@ -404,8 +404,8 @@ static void get_feature(struct nvme_tgt_cmd *cmd)
 	case NVME_FEATURE_RESERVE_NOTICES:
 		status = nvme_tgt_notice_mask_get(ctrl, cdw(cmd->sqe.nsid), &value);
 		break;
-	case NVME_FEATURE_RESERVE_PERSISTENCE: /* they end with the process */
-		status = nvme_tgt_reserve_feature(ctrl, cdw(cmd->sqe.nsid), false);
+	case NVME_FEATURE_RESERVE_PERSISTENCE:
+		status = nvme_tgt_persistence_get(ctrl, cdw(cmd->sqe.nsid), &value);
 		break;
 	case NVME_FEATURE_ARBITRATION:
 	case NVME_FEATURE_POWER:
@@ -449,10 +449,6 @@ static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 		return NVME_SEQUENCE;
 	case NVME_FEATURE_RESERVE_NOTICES:
 		return nvme_tgt_notice_mask_set(ctrl, nsid, value);
-	case NVME_FEATURE_RESERVE_PERSISTENCE:
-		if (value & 1)
-			return NVME_INVALID_FIELD;
-		return nvme_tgt_reserve_feature(ctrl, nsid, true);
 	case NVME_FEATURE_ARBITRATION:
 	case NVME_FEATURE_POWER:
 	case NVME_FEATURE_TEMPERATURE:
@@ -466,7 +462,10 @@ static uint32_t set_feature_to(struct nvme_tgt_cmd *cmd, uint32_t value)
 
 static void set_feature(struct nvme_tgt_cmd *cmd)
 {
-	nvme_tgt_cmd_worked(cmd, set_feature_to(cmd, cdw(cmd->sqe.cdw11)));
+	if ((cdw(cmd->sqe.cdw10) & 0xff) == NVME_FEATURE_RESERVE_PERSISTENCE)
+		nvme_tgt_persistence_set(cmd);
+	else
+		nvme_tgt_cmd_worked(cmd, set_feature_to(cmd, cdw(cmd->sqe.cdw11)));
 }
 
 const struct nvme_tgt_op nvme_tgt_admin_ops[] = {

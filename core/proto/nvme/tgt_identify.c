@@ -117,7 +117,7 @@ static void identify_ns(const struct nvme_tgt_cmd *cmd)
 	struct nvme_ns_info info = { .blocks = target_disk_size(ns->disk) >> ns->shift,
 		.shift = ns->shift,
 		.ro = ns->disk->ro,
-		.rescap = NVME_TGT_RESCAP,
+		.rescap = nvme_tgt_rescap(ns),
 		.shared = true,
 		.unused = nvme_tgt_ana_status(nvme_tgt_queue_of(cmd)->ctrl) != NVME_OK,
 		.anagrpid = NVME_TGT_ANAGRPID };
@@ -160,7 +160,7 @@ static void identify_independent(const struct nvme_tgt_cmd *cmd)
 
 	memset(id, 0, sizeof(*id));
 	id->nmic = NVME_NMIC_SHARED;
-	id->rescap = NVME_TGT_RESCAP;
+	id->rescap = nvme_tgt_rescap(cmd->ns);
 	id->anagrpid = put_le32(NVME_TGT_ANAGRPID);
 	id->nsattr = cmd->ns->disk->ro ? NVME_NSATTR_WP : 0;
 	id->nstat = NVME_NSTAT_READY;

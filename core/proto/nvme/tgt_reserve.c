@@ -63,8 +63,8 @@ static uint32_t check_change(struct nvme_tgt_cmd *cmd, unsigned actions)
 	return has_id(nvme_tgt_queue_of(cmd)->ctrl) ? NVME_OK : NVME_NO_HOST_ID;
 }
 
-/* Like Linux's target, accept a request for persistence, as Linux always sends one. That there is
- * none is reported: by RESCAP, Reservation Report and feature 83h. */
+/* Like Linux's target, accept a request for persistence also without it, as Linux always sends one.
+ * RESCAP, Reservation Report and feature 83h report whether there is any. */
 uint32_t nvme_tgt_register_check(struct nvme_tgt_cmd *cmd, uint32_t *len)
 {
 	uint32_t status = check_change(cmd, NVME_RESERVE_REPLACE + 1);
@@ -116,24 +116,31 @@ static uint32_t status_of(enum reservation_result result)
 		[RESERVATION_BAD_KEY] = NVME_INVALID_FIELD,
 		[RESERVATION_WRONG_TYPE] = NVME_INVALID_FIELD,
 		[RESERVATION_NO_MEMORY] = NVME_INTERNAL,
-		[RESERVATION_BUSY] = NVME_INTERRUPTED };
+		[RESERVATION_BUSY] = NVME_INTERRUPTED,
+		[RESERVATION_NOT_SAVED] = NVME_INTERNAL };
 
 	return status[result];
 }
 
-static void preempted(struct target_cmd *cmd)
+static void changed(struct target_cmd *cmd, enum reservation_result result)
 {
-	target_cmd_worked(cmd, NVME_OK);
+	target_cmd_worked(cmd, status_of(result));
 }
 
 static void change(struct nvme_tgt_cmd *cmd, const struct reservation_request *req)
 {
-	uint32_t status = status_of(reservation_change(member_of(cmd), req));
+	reservation_change(member_of(cmd), req, &cmd->base, changed);
+}
 
-	if (!status && req->abort)
-		reservation_abort(cmd->ns->reservations, &cmd->base, preempted);
-	else
-		nvme_tgt_cmd_worked(cmd, status);
+static uint8_t persistence_of(const struct nvme_tgt_cmd *cmd)
+{
+	uint32_t cptpl = NVME_RESERVE_CPTPL(cdw(cmd->sqe.cdw10));
+
+	if (!reservations_have_file(cmd->ns->reservations))
+		return RESERVATION_KEEP;
+	return cptpl == NVME_CPTPL_ON    ? RESERVATION_PERSISTENT
+	       : cptpl == NVME_CPTPL_OFF ? RESERVATION_VOLATILE
+					 : RESERVATION_KEEP;
 }
 
 void nvme_tgt_register_work(struct nvme_tgt_cmd *cmd)
@@ -142,6 +149,7 @@ void nvme_tgt_register_work(struct nvme_tgt_cmd *cmd)
 	uint32_t dw10 = cdw(cmd->sqe.cdw10), action = NVME_RESERVE_ACTION(dw10);
 	struct reservation_request req = {
 		.action = action == NVME_RESERVE_REGISTER ? RESERVATION_ADD : RESERVATION_REPLACE,
+		.persist = persistence_of(cmd),
 		.ignore_key = dw10 & NVME_RESERVE_IEKEY,
 		.key = get_le64(keys->crkey),
 		.other = action == NVME_RESERVE_UNREGISTER ? 0 : get_le64(keys->other)
@@ -279,6 +287,7 @@ void nvme_tgt_report_work(struct nvme_tgt_cmd *cmd)
 	report.gen = put_le32(status.generation);
 	report.rtype = nvme_type(status.type);
 	wire_put_le(report.regctl, 2, status.registrants);
+	report.ptpls = status.persist;
 	memcpy(head, &report, base->piece < sizeof(report) ? base->piece : sizeof(report));
 	nvme_tgt_cmd_worked(cmd, NVME_OK);
 }
@@ -351,7 +360,7 @@ bool nvme_tgt_notes_read(struct nvme_tgt_ctrl *ctrl)
 	return left;
 }
 
-uint32_t nvme_tgt_reserve_feature(const struct nvme_tgt_ctrl *ctrl, uint32_t nsid, bool set)
+static uint32_t check_feature(const struct nvme_tgt_ctrl *ctrl, uint32_t nsid, bool set)
 {
 	bool all = set && nsid == NVME_NSID_ALL && ctrl->subsys->count;
 
@@ -360,7 +369,7 @@ uint32_t nvme_tgt_reserve_feature(const struct nvme_tgt_ctrl *ctrl, uint32_t nsi
 
 uint32_t nvme_tgt_notice_mask_set(struct nvme_tgt_ctrl *ctrl, uint32_t nsid, uint32_t mask)
 {
-	uint32_t status = nvme_tgt_reserve_feature(ctrl, nsid, true);
+	uint32_t status = check_feature(ctrl, nsid, true);
 
 	if (!status && mask & ~NVME_RESERVE_NOTICES)
 		status = NVME_INVALID_FIELD;
@@ -376,11 +385,60 @@ uint32_t nvme_tgt_notice_mask_set(struct nvme_tgt_ctrl *ctrl, uint32_t nsid, uin
 
 uint32_t nvme_tgt_notice_mask_get(struct nvme_tgt_ctrl *ctrl, uint32_t nsid, uint32_t *mask)
 {
-	uint32_t status = nvme_tgt_reserve_feature(ctrl, nsid, false);
+	uint32_t status = check_feature(ctrl, nsid, false);
 
 	if (!status)
 		*mask = ctrl->member[nsid - 1].mask;
 	return status;
+}
+
+/* All namespaces or none have a file. */
+static void set_next(struct target_cmd *base, enum reservation_result result)
+{
+	struct nvme_tgt_cmd *cmd = (struct nvme_tgt_cmd *)base;
+	struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
+	struct reservation_request req = { .action = RESERVATION_PERSISTENCE,
+		.persist =
+			cdw(cmd->sqe.cdw11) & 1 ? RESERVATION_PERSISTENT : RESERVATION_VOLATILE };
+
+	if (result || cmd->range == cmd->ranges)
+		nvme_tgt_cmd_worked(cmd, status_of(result));
+	else
+		reservation_change(&ctrl->member[cmd->range++].base, &req, base, set_next);
+}
+
+void nvme_tgt_persistence_set(struct nvme_tgt_cmd *cmd)
+{
+	const struct nvme_tgt_ctrl *ctrl = nvme_tgt_queue_of(cmd)->ctrl;
+	uint32_t nsid = cdw(cmd->sqe.nsid), status = check_feature(ctrl, nsid, true);
+	bool has_file = !status && reservations_have_file(ctrl->subsys->ns[0]->reservations);
+
+	if (!status && !has_file && cdw(cmd->sqe.cdw11) & 1)
+		status = NVME_INVALID_FIELD;
+	cmd->range = nsid == NVME_NSID_ALL ? 0 : (uint16_t)(nsid - 1);
+	cmd->ranges = nsid == NVME_NSID_ALL ? (uint16_t)ctrl->subsys->count : (uint16_t)nsid;
+	if (status || !has_file)
+		nvme_tgt_cmd_worked(cmd, status);
+	else
+		set_next(&cmd->base, RESERVATION_OK);
+}
+
+uint32_t nvme_tgt_persistence_get(struct nvme_tgt_ctrl *ctrl, uint32_t nsid, uint32_t *persist)
+{
+	uint32_t status = check_feature(ctrl, nsid, false);
+	struct reservation_status now;
+
+	if (status)
+		return status;
+	reservations_list(ctrl->subsys->ns[nsid - 1]->reservations, &now, skip_registrant, NULL);
+	*persist = now.persist;
+	return NVME_OK;
+}
+
+uint8_t nvme_tgt_rescap(const struct nvme_tgt_ns *ns)
+{
+	return NVME_RESCAP_TYPES | NVME_RESCAP_IEKEY |
+	       (reservations_have_file(ns->reservations) ? NVME_RESCAP_PERSIST : 0);
 }
 
 /* --- membership, on the target's loop */

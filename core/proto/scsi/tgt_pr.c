@@ -6,6 +6,11 @@
 #define LIST_LEN  24
 #define APTPL     1
 #define SPEC_I_PT 8
+/* REPORT CAPABILITIES: length, bits of bytes 2 and 3 */
+#define CAPABILITIES 8
+#define ATP_C        0x04
+#define PTPL_C       0x01
+#define PTPL_A       0x01
 /* a TransportID of no specific protocol, and its length (SPC-4 7.6.4) */
 #define NO_PROTOCOL  0xf
 #define TRANSPORT_ID 24
@@ -65,14 +70,15 @@ static uint32_t status_of(enum reservation_result result)
 		[RESERVATION_BAD_KEY] = SCSI_BAD_LIST,
 		[RESERVATION_WRONG_TYPE] = SCSI_CHECK(KEY_ILLEGAL, 0x26, 0x04),
 		[RESERVATION_NO_MEMORY] = SCSI_CHECK(KEY_ILLEGAL, 0x55, 0x04),
-		[RESERVATION_BUSY] = SCSI_BUSY };
+		[RESERVATION_BUSY] = SCSI_BUSY,
+		[RESERVATION_NOT_SAVED] = SCSI_INTERNAL };
 
 	return status[result];
 }
 
-static void preempted(struct target_cmd *cmd)
+static void changed(struct target_cmd *cmd, enum reservation_result result)
 {
-	target_cmd_worked(cmd, 0);
+	target_cmd_worked(cmd, status_of(result));
 }
 
 uint32_t scsi_pr_out_check(struct scsi_cmd *cmd)
@@ -98,19 +104,16 @@ void scsi_pr_out_work(struct scsi_cmd *cmd)
 		.type = cmd->cdb[2],
 		.ignore_key = action == REGISTER_IGNORE,
 		.abort = action == PREEMPT_ABORT,
+		.persist = p[20] & APTPL ? RESERVATION_PERSISTENT : RESERVATION_VOLATILE,
 		.key = wire_be(p, 8),
 		.other = wire_be(p + 8, 8) };
-	uint32_t status;
+	uint8_t refused =
+		reservations_have_file(cmd->lu->reservations) ? SPEC_I_PT : SPEC_I_PT | APTPL;
 
-	if (req.action == RESERVATION_REGISTER && p[20] & (SPEC_I_PT | APTPL)) {
+	if (req.action == RESERVATION_REGISTER && p[20] & refused)
 		scsi_worked(cmd, SCSI_BAD_LIST);
-		return;
-	}
-	status = status_of(reservation_change(member_of(cmd), &req));
-	if (!status && req.abort)
-		reservation_abort(cmd->lu->reservations, &cmd->base, preempted);
 	else
-		scsi_worked(cmd, status);
+		reservation_change(member_of(cmd), &req, &cmd->base, changed);
 }
 
 /* --- PERSISTENT RESERVE IN */
@@ -196,24 +199,32 @@ static void put_status(void *context, const struct reservation_registration *reg
 	put_transport_id(p + 24, reg->host);
 }
 
+static void put_capabilities(uint8_t *p, const struct reservation_status *status)
+{
+	/* type mask valid; all six types */
+	static const uint8_t capabilities[CAPABILITIES] = { 0, 8, 0, 0x80, 0xea, 0x01 };
+
+	memcpy(p, capabilities, sizeof(capabilities));
+	p[2] = ATP_C | (status->can_persist ? PTPL_C : 0);
+	p[3] |= status->persist ? PTPL_A : 0;
+}
+
 void scsi_pr_in_work(struct scsi_cmd *cmd)
 {
-	/* ATP_C; type mask valid; all six types */
-	static const uint8_t capabilities[8] = { 0, 8, 0x04, 0x80, 0xea, 0x01 };
 	uint8_t *p = cmd->base.p;
 	struct pr_list list = { .p = p + 8, .room = SCSI_ANSWER - 8 };
 	unsigned action = cmd->cdb[1] & 0x1f;
 
-	if (action == REPORT_CAPABILITIES) {
-		memcpy(p, capabilities, sizeof(capabilities));
-		scsi_answer(cmd, sizeof(capabilities));
-		return;
-	}
 	reservations_list(cmd->lu->reservations, &list.status,
 		action == READ_KEYS          ? put_key
 		: action == READ_FULL_STATUS ? put_status
 					     : put_nothing,
 		&list);
+	if (action == REPORT_CAPABILITIES) {
+		put_capabilities(p, &list.status);
+		scsi_answer(cmd, CAPABILITIES);
+		return;
+	}
 	if (action == READ_RESERVATION)
 		put_reservation(&list);
 	wire_put_be(p, 4, list.status.generation);
