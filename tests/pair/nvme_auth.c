@@ -909,7 +909,7 @@ Test(nvme_auth, files_of_hosts)
 
 	cr_assert(mkdtemp(folder));
 	file_refused(HOST "\n", "no_dhchap=SECRET");
-	file_refused(HOST " dhchap=DHHC-1:00:AAAA:\n", "invalid secret");
+	file_refused(HOST " dhchap=DHHC-1:00:AAAA:\n", "length secret");
 	file_refused(HOST " " SECRET "\n", "unknown_word");
 	file_refused(HOST " tls=" SECRET "\n", "unknown_word");
 	file_refused(HOST " dhchap=" SECRET " dhchap=" SECRET "\n", "twice");
