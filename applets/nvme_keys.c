@@ -114,7 +114,7 @@ static int print_identity(struct call *call, const struct nvme_key *psk)
 	err = kernel_nvmf_psk_derive(psk, opts->hostnqn, opts->nqn, false, &tls);
 	if (err)
 		return diag_set(call->diag, DIAG_USAGE, -err, "an NQN is too long");
-	out_text(call->out, "identity", "", "%s", tls.identity);
+	out_text(call->out, "psk_identity", "", "%s", tls.identity);
 	explicit_bzero(&tls, sizeof(tls));
 	return 0;
 }

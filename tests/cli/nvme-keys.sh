@@ -52,7 +52,7 @@ error 2 usage '' NVMeTLSkey "$RDMASTOR" nvme check-tls-key --json -f key
 echo NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ: >key
 checks '{"hash":"SHA-256","length":32}' 'Key is valid (HMAC 1, length 32)' tls-key
 identity='NVMe1R01 nqn.psk-test-host nqn.psk-test-subsys iSbjiStwJ/1TrTvDlt2fjFmzvsytOJelidNnA+X5lEU='
-checks "{\"hash\":\"SHA-256\",\"length\":32,\"identity\":\"$identity\"}" 'Key is valid (HMAC 1, length 32)' tls-key \
+checks "{\"hash\":\"SHA-256\",\"length\":32,\"psk_identity\":\"$identity\"}" 'Key is valid (HMAC 1, length 32)' tls-key \
 	-n nqn.psk-test-host -c nqn.psk-test-subsys
 error 2 usage '' DHHC "$RDMASTOR" nvme check-dhchap-key --json -f key
 error 2 usage '' 'hostnqn subsysnqn' "$RDMASTOR" nvme check-tls-key --json -f key -n nqn.psk-test-host
