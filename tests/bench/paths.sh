@@ -103,8 +103,8 @@ for round in $(seq "$rounds"); do
 	gaps
 	end_servers
 
-	serve_on one 0 null:1G 10.0.1.1
-	serve_on two 1 null:1G 10.0.2.1
+	serve_on one 0 "$tmp/disk" 10.0.1.1
+	serve_on two 1 "$tmp/disk" 10.0.2.1
 	while read -r who uri; do
 		cell="$who, 4 KiB QD32"
 		rate "one path, one CPU" "${uri%[?&]path=*}" 0 1
