@@ -26,6 +26,7 @@ struct stream_events {
 	/* Once, and last. why.err 0: the owner closed the stream. Returns the send list to its
 	 * owner. */
 	void (*down)(struct stream *);
+	void (*secured)(struct stream *); /* the handshake of stream_start_tls() has succeeded */
 };
 
 enum stream_state { STREAM_CONNECTING, STREAM_UP, STREAM_CLOSING, STREAM_DOWN };
@@ -38,6 +39,11 @@ struct stream {
 	struct diag why;
 	struct addr peer; /* once up: of several addresses, the one that answered */
 	char route[160];  /* "10.0.0.2:51234 to 10.0.0.1:4420 on eth0" */
+	/* "TLS 1.3, TLS1-3-AES-128-GCM-SHA256, alice", the last being the peer's name; "": none */
+	char security[320];
+	/* The first certificates that the server has sent, its own first; until `down`. */
+	const struct tls_certificate *chain;
+	unsigned chain_len;
 };
 
 struct stream_dial {
@@ -74,9 +80,28 @@ bool stream_peer_closed(struct stream *);
  * directions does. */
 enum stream_interest { STREAM_READ, STREAM_RDHUP, STREAM_HUP };
 void stream_set_interest(struct stream *, enum stream_interest);
-/* Free a stream that is up and has nothing to send, and return its descriptor, now the caller's.
+/* Continue with TLS (include/tls.h). Needs: the stream is up and has sent everything, and the owner
+ * has read what precedes TLS, but no byte of TLS. Between this call and `secured` nothing is read,
+ * and what is queued waits. A failure of the handshake ends the stream; the owner limits its time.
+ */
+struct tls_creds;
+struct stream_tls {
+	struct tls_creds *creds;
+	/* The name in the server's certificate, for a client; NULL: any. Copied. */
+	const char *hostname;
+	const void *client; /* of the handshake's calculations (include/offload.h) */
+};
+int stream_start_tls(struct stream *, const struct stream_tls *, struct diag *);
+/* Free a stream that is up and has nothing to send, and return its connection, now the caller's.
  * Not from inside an upcall. */
-int stream_detach(struct stream *);
+struct stream_detached {
+	int fd;
+	struct tls_conn *tls; /* NULL: plain */
+};
+struct stream_detached stream_detach(struct stream *);
+/* As stream_accept(), for what was detached from a stream, on any loop. */
+int stream_attach(struct stream **, struct loop *, const struct stream_detached *,
+	const struct addr *peer, const struct stream_events *, void *user, struct diag *);
 /* Close after sending what the socket takes at once; `down` follows, and no upcall before it. */
 void stream_close(struct stream *);
 /* Close a stream that has sent everything while its peer may still send: read and drop requests, as

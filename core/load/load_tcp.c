@@ -168,7 +168,7 @@ static int dial(struct tcp_job *tj, struct diag *diag)
 		stream_free(stream);
 		return -diag->err;
 	}
-	tj->fd.fd = stream_detach(stream);
+	tj->fd.fd = stream_detach(stream).fd;
 	return 0;
 }
 

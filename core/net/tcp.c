@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A byte stream over TCP or a unix socket. Data queued during a turn of the loop is sent with one
  * sendmsg() at its end; EPOLLOUT is armed only while the send buffer is full. */
-#include "tcp.h"
+#include "tcp_stream.h"
+#include "tls.h"
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -10,37 +11,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define IOV_MAX_TURN 128
-#define UNREAD       256 /* recv() calls to drain unread data of the peer, 4 MiB */
+#define UNREAD 256 /* recv() calls to drain unread data of the peer, 4 MiB */
 
-struct tcp {
-	struct stream stream;
-	struct loop_fd fd;
-	struct tcp_connect *connect; /* until it is connected */
-	struct loop_work work;       /* flushes, or reports `down` */
-	struct stream_out *out, **out_end;
-	size_t sent;    /* bytes of the first element that were sent */
-	uint64_t moved; /* bytes sent and received */
-	struct addr dst;
-	uint32_t in;        /* events to wait for */
-	bool socket_closed; /* the socket is closed: only `down` may follow */
-	bool had_data;      /* the socket was readable */
-	bool accepted;      /* not dialled */
-};
-
-static struct tcp *tcp_of(struct stream *stream)
-{
-	return container_of(stream, struct tcp, stream);
-}
-
-/* The first cause counts. The socket is closed at once, so that nothing accesses the owner's memory
- * any more. */
-static void end(struct tcp *tcp)
+void tcp_end(struct tcp *tcp)
 {
 	tcp->socket_closed = true;
 	tcp->stream.state = STREAM_CLOSING;
 	tcp_connect_cancel(tcp->connect);
 	tcp->connect = NULL;
+	loop_timer_del(tcp->stream.loop, &tcp->again);
+	tls_conn_free(tcp->tls);
+	tcp->tls = NULL;
+	tcp->stream.chain_len = 0;
 	loop_fd_del(tcp->stream.loop, &tcp->fd);
 	if (tcp->fd.fd >= 0)
 		close(tcp->fd.fd);
@@ -48,21 +30,27 @@ static void end(struct tcp *tcp)
 	loop_work_add(tcp->stream.loop, &tcp->work);
 }
 
-static struct diag *why(struct tcp *tcp)
+struct diag *tcp_why(struct tcp *tcp)
 {
 	return tcp->stream.why.err ? NULL : &tcp->stream.why;
 }
 
-static void broken(struct tcp *tcp, int err)
+void tcp_broken(struct tcp *tcp, int err)
 {
-	tcp_failed(why(tcp), err, &tcp->dst, true);
-	end(tcp);
+	tcp_failed(tcp_why(tcp), err, &tcp->dst, true);
+	tcp_end(tcp);
 }
 
-static void closed(struct tcp *tcp)
+void tcp_closed(struct tcp *tcp)
 {
-	diag_set(why(tcp), DIAG_CLOSED, ECONNRESET, "connection closed by the peer");
-	end(tcp);
+	diag_set(tcp_why(tcp), DIAG_CLOSED, ECONNRESET, "connection closed by the peer%s",
+		tcp->tls && !tcp->tls->secured ? " during the TLS handshake" : "");
+	tcp_end(tcp);
+}
+
+uint32_t tcp_events(const struct tcp *tcp)
+{
+	return tcp->tls && !tcp->tls->secured ? EPOLLIN : tcp->in;
 }
 
 static void write_route(struct tcp *tcp)
@@ -78,7 +66,7 @@ static void write_route(struct tcp *tcp)
 		text[0] ? " " : "", addr_text(&tcp->dst, to), iface[0] ? " on " : "", iface);
 }
 
-static unsigned gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN], size_t *sum)
+unsigned tcp_gather(const struct tcp *tcp, struct iovec iov[IOV_MAX_TURN], size_t *sum)
 {
 	size_t skip = tcp->sent;
 	unsigned count = 0;
@@ -110,11 +98,9 @@ static size_t out_len(const struct stream_out *out)
 	return len;
 }
 
-/* Remove what was sent from the list. The owner may send or close in `sent`. */
-static void retire(struct tcp *tcp, size_t bytes)
+void tcp_retire(struct tcp *tcp, size_t bytes)
 {
 	tcp->sent += bytes;
-	tcp->moved += bytes;
 	while (!tcp->socket_closed && tcp->out && tcp->sent >= out_len(tcp->out)) {
 		struct stream_out *out = tcp->out;
 		tcp->sent -= out_len(out);
@@ -131,24 +117,30 @@ static void flush(struct tcp *tcp)
 	struct iovec iov[IOV_MAX_TURN];
 	size_t len;
 
+	if (tcp->tls) {
+		tcp_tls_flush(tcp);
+		return;
+	}
 	while (!tcp->socket_closed && tcp->out) {
-		unsigned count = gather(tcp, iov, &len);
+		unsigned count = tcp_gather(tcp, iov, &len);
 		ssize_t bytes = count ? tcp_send(tcp->fd.fd, iov, count, 0) : 0;
 		bool full = bytes < 0 ? errno == EAGAIN : (size_t)bytes < len;
 
-		if (bytes >= 0)
-			retire(tcp, (size_t)bytes);
+		if (bytes >= 0) {
+			tcp->moved += (size_t)bytes;
+			tcp_retire(tcp, (size_t)bytes);
+		}
 		if (full && !tcp->socket_closed) {
-			loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in | EPOLLOUT);
+			loop_fd_change(tcp->stream.loop, &tcp->fd, tcp_events(tcp) | EPOLLOUT);
 			return;
 		}
 		if (bytes < 0 && errno != EINTR) {
-			broken(tcp, errno);
+			tcp_broken(tcp, errno);
 			return;
 		}
 	}
 	if (!tcp->socket_closed)
-		loop_fd_change(tcp->stream.loop, &tcp->fd, tcp->in);
+		loop_fd_change(tcp->stream.loop, &tcp->fd, tcp_events(tcp));
 }
 
 static void end_of_turn(struct loop_work *work)
@@ -176,7 +168,7 @@ static void connected(void *user, int fd, const struct addr *at, const struct di
 	if (fd < 0)
 		tcp->stream.why = *failed;
 	if (fd < 0 || loop_fd_add(tcp->stream.loop, &tcp->fd, &tcp->stream.why)) {
-		end(tcp);
+		tcp_end(tcp);
 		return;
 	}
 	tcp->dst = tcp->stream.peer = *at;
@@ -186,6 +178,13 @@ static void connected(void *user, int fd, const struct addr *at, const struct di
 	tcp->stream.ev->up(&tcp->stream);
 	if (tcp->out)
 		loop_work_add(tcp->stream.loop, &tcp->work);
+}
+
+void tcp_readable(struct tcp *tcp)
+{
+	tcp->stream.ev->readable(&tcp->stream);
+	if (!tcp->socket_closed && tcp->tls)
+		tcp_tls_read_again(tcp);
 }
 
 static void ready(struct loop_fd *fd, uint32_t events)
@@ -199,15 +198,17 @@ static void ready(struct loop_fd *fd, uint32_t events)
 	/* Unread requests of a reset connection may be older than those that the client has sent
 	 * elsewhere since. */
 	if (tcp->accepted && events & EPOLLERR) {
-		broken(tcp, tcp_error(fd->fd));
+		tcp_broken(tcp, tcp_error(fd->fd));
 		return;
 	}
 	/* Reading also reports errors and the peer's close. Data that the owner has no room for
 	 * stays in the socket. */
-	if (tcp->in & EPOLLIN)
-		tcp->stream.ev->readable(&tcp->stream);
+	if (tcp->tls && !tcp->tls->secured)
+		tcp_tls_receive(tcp);
+	else if (tcp->in & EPOLLIN)
+		tcp_readable(tcp);
 	else if (events & (EPOLLRDHUP | EPOLLERR | EPOLLHUP))
-		closed(tcp);
+		tcp_closed(tcp);
 }
 
 static bool poll_socket(struct loop_fd *fd)
@@ -217,8 +218,19 @@ static bool poll_socket(struct loop_fd *fd)
 	if (tcp->stream.state != STREAM_UP || !(tcp->in & EPOLLIN))
 		return false;
 	tcp->had_data = false;
-	tcp->stream.ev->readable(&tcp->stream);
+	if (tcp->tls && !tcp->tls->secured)
+		tcp_tls_receive(tcp);
+	else
+		tcp_readable(tcp);
 	return tcp->had_data;
+}
+
+static void read_again(struct loop_timer *timer)
+{
+	struct tcp *tcp = container_of(timer, struct tcp, again);
+
+	if (tcp->in & EPOLLIN)
+		tcp_readable(tcp);
 }
 
 static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t events,
@@ -232,6 +244,7 @@ static struct tcp *tcp_new(struct loop *loop, const struct addr *peer, uint32_t 
 	tcp->fd =
 		(struct loop_fd){ .fd = -1, .events = events, .ready = ready, .poll = poll_socket };
 	tcp->work.run = end_of_turn;
+	tcp->again.fire = read_again;
 	tcp->out_end = &tcp->out;
 	tcp->in = EPOLLIN;
 	tcp->dst = *peer;
@@ -254,6 +267,23 @@ int stream_dial(struct stream **out, struct loop *loop, const struct stream_dial
 	}
 	*out = &tcp->stream;
 	snprintf(tcp->stream.route, sizeof(tcp->stream.route), "to %s", addr_text(&tcp->dst, to));
+	return 0;
+}
+
+int stream_attach(struct stream **out, struct loop *loop, const struct stream_detached *from,
+	const struct addr *peer, const struct stream_events *events, void *user, struct diag *diag)
+{
+	int err = stream_accept(out, loop, from->fd, peer, events, user, diag);
+	struct tcp *tcp;
+
+	if (err || !from->tls) {
+		tls_conn_free(from->tls);
+		return err;
+	}
+	tcp = tcp_of(*out);
+	tcp->tls = from->tls;
+	tcp->tls->user = tcp;
+	tcp_tls_read_again(tcp);
 	return 0;
 }
 
@@ -289,6 +319,8 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 
 	if (tcp->socket_closed)
 		return -ENOTCONN;
+	if (tcp->tls)
+		return tcp_tls_recv(tcp, iov, count);
 	do
 		bytes = tcp_recv(tcp->fd.fd, iov, count);
 	while (bytes < 0 && errno == EINTR);
@@ -300,9 +332,9 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 	if (bytes < 0 && errno == EAGAIN)
 		return 0;
 	if (bytes < 0)
-		broken(tcp, errno);
+		tcp_broken(tcp, errno);
 	else
-		closed(tcp);
+		tcp_closed(tcp);
 	return -stream->why.err;
 }
 
@@ -355,18 +387,22 @@ void stream_set_interest(struct stream *stream, enum stream_interest interest)
 
 	tcp->in = events[interest];
 	if (!tcp->socket_closed && stream->state == STREAM_UP)
-		loop_fd_change(stream->loop, &tcp->fd, tcp->in | (tcp->fd.events & EPOLLOUT));
+		loop_fd_change(
+			stream->loop, &tcp->fd, tcp_events(tcp) | (tcp->fd.events & EPOLLOUT));
+	if (!tcp->socket_closed && tcp->tls)
+		tcp_tls_read_again(tcp);
 }
 
-int stream_detach(struct stream *stream)
+struct stream_detached stream_detach(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
-	int fd = tcp->fd.fd;
+	const struct stream_detached detached = { tcp->fd.fd, tcp->tls };
 
+	loop_timer_del(stream->loop, &tcp->again);
 	loop_fd_del(stream->loop, &tcp->fd);
 	loop_work_del(stream->loop, &tcp->work);
 	free(tcp);
-	return fd;
+	return detached;
 }
 
 /* Send what was queued in this turn, as far as the socket takes it. */
@@ -375,27 +411,37 @@ void stream_close(struct stream *stream)
 	struct tcp *tcp = tcp_of(stream);
 	struct iovec iov[IOV_MAX_TURN];
 	size_t sum;
-	unsigned count = gather(tcp, iov, &sum);
+	unsigned count = tcp_gather(tcp, iov, &sum);
 
 	if (tcp->socket_closed)
 		return;
-	if (stream->state == STREAM_UP && count)
+	if (stream->state == STREAM_UP && tcp->tls)
+		tcp_tls_last(tcp);
+	else if (stream->state == STREAM_UP && count)
 		tcp_send(tcp->fd.fd, iov, count, 0);
-	end(tcp);
+	tcp_end(tcp);
+}
+
+void tcp_shutdown(struct tcp *tcp)
+{
+	uint8_t unread[16384];
+
+	shutdown(tcp->fd.fd, SHUT_WR);
+	for (int i = 0; i < UNREAD && recv(tcp->fd.fd, unread, sizeof(unread), MSG_DONTWAIT) > 0;
+		i++)
+		;
+	tcp_end(tcp);
 }
 
 void stream_shutdown(struct stream *stream)
 {
 	struct tcp *tcp = tcp_of(stream);
-	uint8_t unread[16384];
 
 	if (tcp->socket_closed)
 		return;
-	shutdown(tcp->fd.fd, SHUT_WR);
-	for (int i = 0; i < UNREAD && recv(tcp->fd.fd, unread, sizeof(unread), MSG_DONTWAIT) > 0;
-		i++)
-		;
-	end(tcp);
+	if (tcp->tls)
+		tcp_tls_last(tcp);
+	tcp_shutdown(tcp);
 }
 
 void stream_reset(struct stream *stream)
@@ -405,7 +451,7 @@ void stream_reset(struct stream *stream)
 	if (tcp->socket_closed)
 		return;
 	tcp_reset_on_close(tcp->fd.fd);
-	end(tcp);
+	tcp_end(tcp);
 }
 
 void stream_free(struct stream *stream)
@@ -413,7 +459,7 @@ void stream_free(struct stream *stream)
 	struct tcp *tcp = tcp_of(stream);
 
 	if (!tcp->socket_closed)
-		end(tcp);
+		tcp_end(tcp);
 	loop_work_del(stream->loop, &tcp->work);
 	free(tcp);
 }

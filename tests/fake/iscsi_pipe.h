@@ -880,9 +880,15 @@ bool stream_is_unacknowledged(struct stream *stream, uint32_t ms)
 }
 
 /* Only real sockets come from elsewhere or go there. */
-int stream_detach(struct stream *stream)
+struct stream_detached stream_detach(struct stream *stream)
 {
 	(void)stream;
+	abort();
+}
+
+int stream_start_tls(struct stream *stream, const struct stream_tls *with, struct diag *diag)
+{
+	(void)stream, (void)with, (void)diag;
 	abort();
 }
 

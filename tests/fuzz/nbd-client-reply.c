@@ -410,19 +410,25 @@ bool stream_is_unacknowledged(struct stream *stream, uint32_t ms)
 }
 
 /* Who takes the descriptor over finds what has not been read. */
-int stream_detach(struct stream *stream)
+struct stream_detached stream_detach(struct stream *stream)
 {
 	if (!peer.live || peer.over || peer.out || peer.unsent || stream != &peer.stream)
 		abort();
 	peer.live = false;
-	return 1000;
+	return (struct stream_detached){ .fd = 1000 };
 }
 
-int stream_accept(struct stream **out, struct loop *loop, int fd, const struct addr *addr,
-	const struct stream_events *events, void *user, struct diag *diag)
+int stream_start_tls(struct stream *stream, const struct stream_tls *with, struct diag *diag)
+{
+	(void)stream, (void)with, (void)diag;
+	abort();
+}
+
+int stream_attach(struct stream **out, struct loop *loop, const struct stream_detached *from,
+	const struct addr *addr, const struct stream_events *events, void *user, struct diag *diag)
 {
 	(void)addr, (void)diag;
-	if (peer.live || fd != 1000)
+	if (peer.live || from->fd != 1000)
 		abort();
 	stream_begin(loop, events, user);
 	peer.stream.state = STREAM_UP;

@@ -22,9 +22,9 @@ kernel  : kernel_* child out : netlink/* mbedtls/*
 proto   : serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* : mbedtls/*
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
-net     : port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/*
+net     : aes_gcm offload tls port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
 uri     : uri uri_read word :
-base    : applet cpio uri image nvme_key offload child crc32c mem out resolve word : mbedtls/*
+base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow min loop names policy wire'

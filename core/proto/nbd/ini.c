@@ -136,10 +136,11 @@ static const struct nbd_ini_link_events events = { .up = link_up, .down = link_d
 /* Disconnect, in order, a connection that no lane has taken. */
 static void drop_spare(struct nbd_ini_dev *dev)
 {
-	int fd = __atomic_exchange_n(&dev->spare, -1, __ATOMIC_ACQ_REL);
+	struct stream_detached spare = dev->spare;
 
-	if (fd >= 0 &&
-		!nbd_ini_link_adopt(&dev->link, dev->bdev.loop, &dev->conf, fd, &events, NULL))
+	spare.fd = __atomic_exchange_n(&dev->spare.fd, -1, __ATOMIC_ACQ_REL);
+	if (spare.fd >= 0 &&
+		!nbd_ini_link_adopt(&dev->link, dev->bdev.loop, &dev->conf, &spare, &events, NULL))
 		nbd_ini_link_fini(&dev->link);
 }
 
@@ -237,7 +238,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 		.ops = &ops, .loop = loop, .state = BDEV_OPENING, .status_text = nbd_ini_status_text
 	};
 	dev->write = env->write;
-	dev->spare = -1;
+	dev->spare.fd = -1;
 	dev->settle.run = settled;
 	err = nbd_ini_conf_init(&dev->conf, uri, env, diag);
 	if (!err)

@@ -65,10 +65,11 @@ struct nbd_ini_link_events {
 /* deadline_ns: of the handshake; 0 = none */
 int nbd_ini_link_dial(struct nbd_ini_link *, struct loop *, const struct nbd_ini_conf *,
 	uint64_t deadline_ns, const struct nbd_ini_link_events *, struct diag *);
-/* Take over the descriptor of a connection that has completed its handshake. */
-int nbd_ini_link_adopt(struct nbd_ini_link *, struct loop *, const struct nbd_ini_conf *, int fd,
-	const struct nbd_ini_link_events *, struct diag *);
-int nbd_ini_link_detach(struct nbd_ini_link *); /* returns the descriptor; not inside an upcall */
+/* Take over a connection that has completed its handshake. */
+int nbd_ini_link_adopt(struct nbd_ini_link *, struct loop *, const struct nbd_ini_conf *,
+	const struct stream_detached *, const struct nbd_ini_link_events *, struct diag *);
+/* Return the connection; not inside an upcall. */
+struct stream_detached nbd_ini_link_detach(struct nbd_ini_link *);
 /* `down` follows; returns -err */
 int nbd_ini_link_fail(struct nbd_ini_link *, enum diag_code, int err, const char *text);
 /* the same with the owner's reason */
@@ -141,8 +142,9 @@ struct nbd_ini_dev {
 	struct nbd_ini_link link; /* the first, until it is up */
 	struct nbd_ini_negotiated negotiated;
 	struct loop_work settle;
-	uint64_t end;   /* end of the export; if its length is odd, less than lim.size */
-	int spare;      /* then its descriptor, for the first lane; atomic; -1 = taken */
+	uint64_t end; /* end of the export; if its length is odd, less than lim.size */
+	/* then its connection, for the first lane; .fd: atomic; -1 = taken */
+	struct stream_detached spare;
 	unsigned links; /* number of open links; atomic */
 	bool write;
 };

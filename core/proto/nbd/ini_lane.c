@@ -255,15 +255,17 @@ static void adopted(struct loop_work *work)
 /* The first lane gets the connection that opened the disk, as many servers accept only one. */
 static int connect_lane(struct nbd_ini_lane *nl, struct diag *diag)
 {
-	int fd = __atomic_exchange_n(&nl->dev->spare, -1, __ATOMIC_ACQ_REL);
+	struct stream_detached spare = { .fd = __atomic_exchange_n(
+						 &nl->dev->spare.fd, -1, __ATOMIC_ACQ_REL) };
 	const struct nbd_ini_conf *conf = &nl->dev->conf;
 
-	if (fd < 0)
+	if (spare.fd < 0)
 		return nbd_ini_link_dial(&nl->link, nl->lane.loop, conf,
 			loop_clock() + conf->timeout_ms * MSEC, &events, diag);
+	spare.tls = nl->dev->spare.tls;
 	nl->negotiated = nl->dev->negotiated;
 	loop_work_add(nl->lane.loop, &nl->announce);
-	return nbd_ini_link_adopt(&nl->link, nl->lane.loop, conf, fd, &events, diag);
+	return nbd_ini_link_adopt(&nl->link, nl->lane.loop, conf, &spare, &events, diag);
 }
 
 int nbd_ini_lane(struct lane **out, struct bdev *bdev, struct loop *loop, struct diag *diag)

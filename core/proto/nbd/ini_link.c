@@ -240,15 +240,15 @@ int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct
 }
 
 int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop,
-	const struct nbd_ini_conf *conf, int fd, const struct nbd_ini_link_events *ev,
-	struct diag *diag)
+	const struct nbd_ini_conf *conf, const struct stream_detached *from,
+	const struct nbd_ini_link_events *ev, struct diag *diag)
 {
 	int err;
 
 	init(link, loop, conf, ev);
 	link->handshake.step = INI_DONE;
 	link->cutter.ev = ev->replies;
-	err = stream_accept(&link->stream, loop, fd, &conf->dst, &events, link, diag);
+	err = stream_attach(&link->stream, loop, from, &conf->dst, &events, link, diag);
 	if (err)
 		link->stream = NULL;
 	else
@@ -256,14 +256,14 @@ int nbd_ini_link_adopt(struct nbd_ini_link *link, struct loop *loop,
 	return err;
 }
 
-int nbd_ini_link_detach(struct nbd_ini_link *link)
+struct stream_detached nbd_ini_link_detach(struct nbd_ini_link *link)
 {
-	int fd;
+	struct stream_detached detached;
 
 	loop_timer_del(link->loop, &link->timer);
-	fd = stream_detach(link->stream);
+	detached = stream_detach(link->stream);
 	link->stream = NULL;
-	return fd;
+	return detached;
 }
 
 void nbd_ini_link_fini(struct nbd_ini_link *link)

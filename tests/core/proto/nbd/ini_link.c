@@ -14,10 +14,10 @@ static struct stream the_stream;
 static bool unacknowledged;
 static unsigned beats, probes, resets;
 
-int stream_accept(struct stream **stream, struct loop *on, int fd, const struct addr *peer,
-	const struct stream_events *events, void *user, struct diag *diag)
+int stream_attach(struct stream **stream, struct loop *on, const struct stream_detached *from,
+	const struct addr *peer, const struct stream_events *events, void *user, struct diag *diag)
 {
-	(void)fd, (void)peer, (void)diag;
+	(void)from, (void)peer, (void)diag;
 	the_stream = (struct stream){ .ev = events, .loop = on, .user = user };
 	*stream = &the_stream;
 	return 0;
@@ -62,10 +62,10 @@ void stream_send(struct stream *stream, struct stream_out *out)
 	(void)stream, (void)out;
 }
 
-int stream_detach(struct stream *stream)
+struct stream_detached stream_detach(struct stream *stream)
 {
 	(void)stream;
-	return 7;
+	return (struct stream_detached){ .fd = 7 };
 }
 
 void stream_close(struct stream *stream)
@@ -90,7 +90,9 @@ static void begin(const struct nbd_ini_conf *conf)
 	static const struct nbd_ini_link_events ev;
 
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ .name = "test" }, NULL), 0);
-	cr_assert_eq(nbd_ini_link_adopt(&link, loop, conf, 7, &ev, NULL), 0);
+	cr_assert_eq(nbd_ini_link_adopt(
+			     &link, loop, conf, &(struct stream_detached){ .fd = 7 }, &ev, NULL),
+		0);
 }
 
 static void end(void)
@@ -133,7 +135,7 @@ Test(nbd_ini_link, silence_ends_it)
 Test(nbd_ini_link, its_owner_takes_it_over_without_beats)
 {
 	begin(&tcp);
-	cr_assert_eq(nbd_ini_link_detach(&link), 7);
+	cr_assert_eq(nbd_ini_link_detach(&link).fd, 7);
 	run_ms(60000);
 	cr_assert_eq(beats, 0);
 	end();

@@ -40,10 +40,10 @@ int stream_dial(struct stream **stream, struct loop *loop, const struct stream_d
 	return -ENOTSUP;
 }
 
-int stream_accept(struct stream **stream, struct loop *loop, int fd, const struct addr *peer,
-	const struct stream_events *events, void *user, struct diag *diag)
+int stream_attach(struct stream **stream, struct loop *loop, const struct stream_detached *from,
+	const struct addr *peer, const struct stream_events *events, void *user, struct diag *diag)
 {
-	(void)stream, (void)loop, (void)fd, (void)peer, (void)events, (void)user, (void)diag;
+	(void)stream, (void)loop, (void)from, (void)peer, (void)events, (void)user, (void)diag;
 	return -ENOTSUP;
 }
 
@@ -51,10 +51,16 @@ void stream_send(struct stream *stream, struct stream_out *out)
 {
 	(void)stream, (void)out;
 }
-int stream_detach(struct stream *stream)
+struct stream_detached stream_detach(struct stream *stream)
 {
 	(void)stream;
-	return -1;
+	return (struct stream_detached){ .fd = -1 };
+}
+
+int stream_start_tls(struct stream *stream, const struct stream_tls *with, struct diag *diag)
+{
+	(void)stream, (void)with, (void)diag;
+	return -ENOTSUP;
 }
 void stream_probe(struct stream *stream, uint32_t idle_ms)
 {
