@@ -21,6 +21,11 @@ static const struct opt rows[] = {
 	{ "name", 0, OPT_LIST, AT(front.name), "NAME", "export name of the next disk; repeatable" },
 	{ "allow", 0, OPT_LIST, AT(front.allow), "ADDRESS[/BITS]",
 		"address or network allowed to connect over TCP; default any; repeatable" },
+	{ "tls-psk-file", 0, OPT_TEXT, AT(front.tls_psk_file), "FILE",
+		"NBD over TLS only, with pre-shared keys: lines USER:KEY, as psktool writes them" },
+	{ "tls-certificates", 0, OPT_TEXT, AT(front.tls_certificates), "DIR",
+		"NBD over TLS only, with server-cert.pem and server-key.pem; ca-cert.pem: clients "
+		"need certificates" },
 	{ "mode", 0, OPT_TEXT, AT(front.mode), "OCTAL",
 		"permissions of a unix socket; default 0600" },
 	{ "clients", 0, OPT_U32, AT(front.clients), "N", "largest number of clients; default 64", 1,
@@ -47,6 +52,7 @@ static const struct opt rows[] = {
 static const struct export_options defaults = { .life = DAEMON_DEFAULTS };
 
 #define ADDRESS_ADVICE "use --nbd HOST:PORT"
+#define TLS_ADVICE     "use --tls-psk-file FILE or --tls-certificates DIR, which require TLS"
 static const struct opt_foreign foreign[] = {
 	{ "qemu-nbd", "-k|--socket", "use --nbd unix:PATH" },
 	{ "nbdkit", "-U|--unix", "use --nbd unix:PATH" },
@@ -65,6 +71,8 @@ static const struct opt_foreign foreign[] = {
 	{ "nbdkit", "--foreground", "omit it: export stays in the foreground without --daemon" },
 	{ "qemu-nbd", "--fork", "use --daemon" },
 	{ "nbdkit", "-P|--pidfile", "use --pid-file FILE" },
+	{ "qemu-nbd", "--tls-creds|--object", TLS_ADVICE },
+	{ "nbdkit", "--tls|--tls-psk|--tls-verify-peer", TLS_ADVICE },
 	{ 0 },
 };
 
@@ -73,10 +81,11 @@ static int export_main(struct call *call)
 	const struct export_options *opts = call->opts;
 	const struct export_front_options *front = &opts->front;
 	bool devices = front->ublk.on || front->nbd_dev.on;
+	bool nbd = front->nbd.count || (opts->run && !devices);
 	const struct front_config fronts[] = {
 		{ &front_ublk, front->ublk.on, front },
 		{ &front_nbd_dev, front->nbd_dev.on, front },
-		{ &front_nbd, front->nbd.count || (opts->run && !devices), front },
+		{ &front_nbd, nbd, front },
 	};
 
 	if (!front->nbd.count && !devices && !opts->run)
@@ -85,6 +94,9 @@ static int export_main(struct call *call)
 	if (front->nbd_dev.on && front->ublk.on)
 		return diag_set(
 			call->diag, DIAG_USAGE, EINVAL, "--nbd-dev and --ublk can't be combined");
+	if ((front->tls_psk_file || front->tls_certificates) && !nbd)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s needs --nbd",
+			front->tls_psk_file ? "--tls-psk-file" : "--tls-certificates");
 	if (front->connections && !front->nbd_dev.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
 	return daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));

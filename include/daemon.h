@@ -22,6 +22,8 @@ struct export_front_options { /* numbers: 0 is the default */
 	uint32_t clients, slots, connections, depth;
 	uint64_t buffer;
 	const char *mode;
+	/* of the NBD server: file of keys, folder of certificates; NULL: without TLS */
+	const char *tls_psk_file, *tls_certificates;
 	struct opt_maybe nbd_dev, ublk;
 };
 /* An NBD server; without an address, on a private unix socket. */

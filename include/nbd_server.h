@@ -3,6 +3,7 @@
 #pragma once
 #include "bdev.h"
 #include "serve.h"
+#include "tls.h"
 
 #define NBD_EXPORTS 16
 #define NBD_LISTENS 8
@@ -14,13 +15,14 @@ struct nbd_export {
 	bool ro;
 };
 
-/* Strings, bdevs and loops must outlive the server. */
+/* Strings, bdevs, credentials and loops must outlive the server. */
 struct nbd_options {
 	struct nbd_export export[NBD_EXPORTS];
 	unsigned exports;
 	struct addr listen[NBD_LISTENS];
 	unsigned listens;
 	struct target_allows allows; /* over TCP */
+	struct tls_creds *tls;       /* all clients must use TLS; NULL: without it */
 	unsigned mode;               /* of a unix socket; 0: 0600 */
 	unsigned clients;            /* limit of connections; 0: 64 */
 	uint32_t handshake_ms;       /* timeout of the handshake; 0: 10 s */
@@ -43,6 +45,7 @@ int nbd_server_start(
 	struct nbd_server **, struct loop *, const struct nbd_options *, struct diag *);
 /* Return the bound address, and the NBD URI of an export on it. */
 const struct addr *nbd_server_addr(const struct nbd_server *, unsigned listen);
+const char *nbd_server_scheme(const struct nbd_server *); /* "nbd" or "nbds" */
 void nbd_server_uri(
 	const struct nbd_server *, unsigned listen, unsigned export, char text[URI_MAX]);
 void nbd_server_get_status(const struct nbd_server *, struct target_status *);

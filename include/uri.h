@@ -66,6 +66,9 @@ bool uri_is_firmware(const char *text);
 /* Print "scheme://host:port"; an address of IPv6 gets brackets. port 0: none. The functions below
  * append to that, and cut what exceeds it. */
 void uri_start(char text[URI_MAX], const char *scheme, const char *host, unsigned port);
+/* The same with "user@"; user NULL: none. */
+void uri_start_user(
+	char text[URI_MAX], const char *scheme, const char *user, const char *host, unsigned port);
 /* Percent-encode for a path or a key's value: all but letters, digits and -._~/: */
 void uri_encode(char text[URI_MAX], const char *from);
 /* "/" and a target's name as one segment: '/' is encoded, too. */
@@ -112,7 +115,7 @@ const char *uri_value_nth(struct uri *, const char *name, unsigned nth);
  * both allowed. */
 int uri_u32(
 	struct uri *, const char *name, uint32_t min, uint32_t max, uint32_t *value, struct diag *);
-/* 0 1 no yes off on; without a value: yes */
+/* 0 1 no yes off on false true; without a value: yes */
 int uri_bool(struct uri *, const char *name, bool *value, struct diag *);
 /* Seconds, or "500ms"; must not be 0. */
 int uri_msec(struct uri *, const char *name, uint32_t *ms, struct diag *);

@@ -157,6 +157,14 @@ static bool needs_rdma(const char *text)
 	return needs;
 }
 
+static void check_private_key(const struct call *call, const char *folder)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/client-key.pem", folder);
+	secret_check_file(&call->notes, path);
+}
+
 /* Check files named by keys such as "secret-file" and "tls_psk_file", also of other paths. */
 static void check_secrets(const struct call *call, const char *text)
 {
@@ -168,6 +176,8 @@ static void check_secrets(const struct call *call, const char *text)
 
 		if (len >= 5 && !strcasecmp(key->name + len - 4, "file") && *key->value)
 			secret_check_file(&call->notes, key->value);
+		else if (!strcmp(key->name, "tls-certificates"))
+			check_private_key(call, key->value);
 		else if (!strcmp(key->name, "path") && strstr(key->value, "://"))
 			check_secrets(call, key->value);
 	}

@@ -3,7 +3,9 @@
 #include "front.h"
 #include "front_kind.h"
 #include "nbd_server.h"
+#include "uri.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
@@ -43,6 +45,25 @@ static int private_socket(struct nbd_front *f, struct addr *addr, struct diag *d
 	return diag_sys(diag, err, "create a temporary directory");
 }
 
+static int read_tls(struct nbd_front *f, const struct export_front_options *options)
+{
+	const struct tls_files files = { .server = true,
+		.psk_file = options->tls_psk_file,
+		.certificates = options->tls_certificates };
+	const struct call *call = f->front.daemon->call;
+	char key[PATH_MAX];
+
+	if (!files.psk_file && !files.certificates)
+		return 0;
+	if (files.psk_file)
+		secret_check_file(&call->notes, files.psk_file);
+	if (files.certificates) {
+		snprintf(key, sizeof(key), "%s/server-key.pem", files.certificates);
+		secret_check_file(&call->notes, key);
+	}
+	return tls_creds_new(&f->nbd.tls, &files, call->diag);
+}
+
 static int read_options(struct front *front)
 {
 	struct nbd_front *f = container_of(front, struct nbd_front, front);
@@ -62,6 +83,8 @@ static int read_options(struct front *front)
 			options->name.item[call->rest]);
 	if (daemon_read_allow(front->daemon, &options->allow, &nbd->allows))
 		return -EINVAL;
+	if (read_tls(f, options))
+		return -call->diag->err;
 	nbd->clients = options->clients;
 	nbd->slots = options->slots;
 	nbd->buffer = (uint32_t)options->buffer;
@@ -94,6 +117,7 @@ static int start(struct front *front)
 	struct nbd_front *f = container_of(front, struct nbd_front, front);
 	struct daemon *d = front->daemon;
 	const struct opt_list *names = &((const struct export_front_options *)front->options)->name;
+	bool open;
 	int err;
 
 	for (unsigned i = 0; i < d->disks; i++) {
@@ -112,7 +136,8 @@ static int start(struct front *front)
 	f->nbd.full = daemon_full;
 	f->nbd.user = front;
 	err = nbd_server_start(&f->server, d->loop, &f->nbd, d->call->diag);
-	for (unsigned i = 0; !err && i < f->nbd.listens && !f->nbd.allows.count; i++)
+	open = !f->nbd.allows.count && !(f->nbd.tls && tls_creds_authenticate(f->nbd.tls));
+	for (unsigned i = 0; !err && open && i < f->nbd.listens; i++)
 		daemon_warn_open(d, &f->nbd.listen[i], "--allow");
 	return err;
 }
@@ -131,7 +156,7 @@ static void client_uri(
 	if (!addr_is_any(addr) || local)
 		return;
 	net_portal_of(&at, addr);
-	uri_start(uri, "nbd", at.host, at.port);
+	uri_start(uri, nbd_server_scheme(f->server), at.host, at.port);
 	uri_encode(uri, "/");
 	uri_encode(uri, f->nbd.export[export].name);
 }
@@ -227,9 +252,13 @@ static void quit(const struct front *front)
 
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 {
-	int err = nbd_server_stop(
-		container_of(front, struct nbd_front, front)->server, timeout_ms, diag);
+	struct nbd_front *f = container_of(front, struct nbd_front, front);
+	int err = nbd_server_stop(f->server, timeout_ms, diag);
 
+	if (err != -EINPROGRESS) {
+		tls_creds_free(f->nbd.tls);
+		f->nbd.tls = NULL;
+	}
 	quit(front);
 	return err;
 }

@@ -75,8 +75,8 @@ int uri_bool(struct uri *uri, const char *name, bool *value, struct diag *diag)
 	static const struct {
 		const char *word;
 		bool value;
-	} row[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "0", false },
-		{ "no", false }, { "off", false } };
+	} row[] = { { "", true }, { "1", true }, { "yes", true }, { "on", true }, { "true", true },
+		{ "0", false }, { "no", false }, { "off", false }, { "false", false } };
 	const char *text = uri_value(uri, name);
 	struct diag why = { 0 };
 
@@ -87,7 +87,8 @@ int uri_bool(struct uri *uri, const char *name, bool *value, struct diag *diag)
 			*value = row[i].value;
 			return 0;
 		}
-	diag_set(&why, DIAG_USAGE, EINVAL, "'%s': expected 1, yes, on, 0, no or off", text);
+	diag_set(&why, DIAG_USAGE, EINVAL, "'%s': expected 1, yes, on, true, 0, no, off or false",
+		text);
 	return wrong_value(uri, name, &why, diag);
 }
 

@@ -32,8 +32,19 @@ static void encode(char text[URI_MAX], const char *from, const char *also)
 
 void uri_start(char text[URI_MAX], const char *scheme, const char *host, unsigned port)
 {
+	uri_start_user(text, scheme, NULL, host, port);
+}
+
+void uri_start_user(
+	char text[URI_MAX], const char *scheme, const char *user, const char *host, unsigned port)
+{
 	text[0] = 0;
-	add(text, strchr(host, ':') ? "%s://[%s]" : "%s://%s", scheme, host);
+	add(text, "%s://", scheme);
+	if (user) {
+		encode(text, user, "-._~");
+		add(text, "@");
+	}
+	add(text, strchr(host, ':') ? "[%s]" : "%s", host);
 	if (port)
 		add(text, ":%u", port);
 }

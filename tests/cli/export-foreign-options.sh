@@ -23,6 +23,8 @@ export -t qemu-nbd export
 export -f qemu-nbd raw
 export --fork qemu-nbd --daemon
 export -P nbdkit --pid-file
+export --tls-creds=t qemu-nbd --tls-certificates
+export --tls=require nbdkit --tls-psk-file
 serve -a nvme-cli --tcp --rdma
 serve --trsvcid=4420 nvme-cli --tcp --rdma
 serve -n nvme-cli --nqn

@@ -42,8 +42,8 @@ r.get(18)
 r.s.sendall(struct.pack(">I", 3))
 r.option(6, bytes(100000))
 assert r.reply()[1] == 0x80000009
-r.option(5)                                 # TLS is not supported
-assert r.reply()[1] == 0x80000001
+r.option(5)                                 # this server does not use TLS
+assert r.reply()[1] == 0x80000002
 r.option(2)
 assert r.reply()[1] == 1
 assert r.closed()

@@ -277,6 +277,28 @@ conf_down() {
 	rm -f "$TMP/nbd-server.pid"
 }
 
+# psk FILE USER: a file with a new key of that user
+psk() {
+	(umask 077; echo "$2:$(openssl rand -hex 32)" >"$1")
+}
+# authority DIR: ca-cert.pem, and the key of the authority in DIR.key
+authority() {
+	mkdir -p "$1"
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -out "$1/ca-cert.pem" -subj "/CN=$1" -days 30 2>/dev/null
+}
+# certificate DIR KIND NAME AUTHORITY [DAYS [ALGORITHM…]]: DIR/KIND-cert.pem and KIND-key.pem for the DNS name or IP address
+certificate() {
+	local dir=$1 kind=$2 name=$3 by=$4 days=${5:-30} san=DNS
+	shift $(($# < 5 ? 4 : 5))
+	[ $# -gt 0 ] || set -- ec -pkeyopt ec_paramgen_curve:P-256
+	[[ $name != *[0-9] ]] || san=IP
+	mkdir -p "$dir"
+	openssl req -newkey "$@" -nodes -keyout "$dir/$kind-key.pem" -out request.pem -subj "/CN=$name" 2>/dev/null &&
+		openssl x509 -req -in request.pem -CA "$by/ca-cert.pem" -CAkey "$by.key" -CAcreateserial -days "$days" \
+			-extfile <(echo "subjectAltName=$san:$name") -out "$dir/$kind-cert.pem" 2>/dev/null || die "openssl: $dir/$kind"
+	chmod 600 "$dir/$kind-key.pem"
+}
+
 # A fake /sys with RDMA ports, for root with mount namespaces. port DEV STATE PHYS LID LINK-LAYER; umad DEV
 port() {
 	local p=/sys/class/infiniband/$1/ports/1

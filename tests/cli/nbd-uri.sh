@@ -26,13 +26,11 @@ of_it 2 usage '\<depth= \<1024$' "$URI&depth=5000"
 of_it 2 usage 'io-timeout= \<0$' "$URI&io-timeout=0"
 of_it 2 usage '\<107\>' "nbd+unix:///?socket=$(printf '/x%.0s' {1..60})"
 of_it 2 usage "iface= \\<15\\>" "nbd://127.0.0.1/?iface="
-for uri in nbds://127.0.0.1/x "nbds+unix:///x?socket=$SOCK"; do
-	of_it 1 unsupported "'$(ere "${uri%%:*}")' TLS" "$uri"
+for key in tls-psk-file=x tls-certificates=x tls-hostname=x tls-verify-peer=0; do
+	of_it 2 usage "${key%=*}= TLS nbds" "$URI&$key"
 done
-for key in tls-type=x509 tls-hostname=x tls-verify-peer=0; do
-	of_it 1 unsupported "${key%=*}= TLS" "$URI&$key"
-done
-of_it 1 unsupported "'me' TLS" "nbd://me@127.0.0.1/"
+of_it 2 usage "'tls-type'" "nbds://127.0.0.1/x?tls-type=x509"
+of_it 2 usage "'me' TLS nbds" "nbd://me@127.0.0.1/"
 says 1 not-found "unix:$TMP/nosuch" 'no.such.file' "nbd+unix:///?socket=$TMP/nosuch"
 : >plain
 says 1 refused "unix:$TMP/plain" 'connection.refused' "nbd+unix:///?socket=$TMP/plain"

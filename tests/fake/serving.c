@@ -12,6 +12,7 @@ struct fake_disk *backing;
 struct target_options opt;
 struct target *target;
 struct nbd_server *nbd_server;
+struct tls_creds *serving_tls;
 
 static struct nbd_options nbd;
 
@@ -64,9 +65,12 @@ void serving_start_nbd(unsigned slots)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&nbd.listen[0].ss;
 
-	nbd = (struct nbd_options){
-		.exports = 1, .listens = 1, .loops = opt.loops, .nloops = opt.nloops, .slots = slots
-	};
+	nbd = (struct nbd_options){ .exports = 1,
+		.listens = 1,
+		.loops = opt.loops,
+		.nloops = opt.nloops,
+		.slots = slots,
+		.tls = serving_tls };
 	nbd.export[0] = (struct nbd_export){ .name = "", .bdev = opt.disk[0].bdev };
 	un->sun_family = AF_UNIX;
 	snprintf(un->sun_path, sizeof(un->sun_path), "%s", serving_socket());

@@ -22,6 +22,7 @@ void serving_start(void);
 unsigned serving_port(void);
 /* The NBD server instead, with the first disk and the loops of `opt`. */
 extern struct nbd_server *nbd_server;
+extern struct tls_creds *serving_tls; /* NULL: without TLS */
 void serving_start_nbd(unsigned slots);
 const char *serving_socket(void);
 /* The SRP target instead; both of its identifiers are 9. The iSCSI target, of that name. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nbd core/target */
 /* The client's side of the NBD handshake under any bytes, cut anywhere: the first byte says how
- * much arrives at once. */
+ * much arrives at once, and whether the client wants TLS. */
 #include "../../core/proto/nbd/ini_handshake.h"
 #include <stdlib.h>
 
@@ -24,11 +24,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct nbd_ini_handshake h = { .name = "disk" };
 	struct diag why = { 0 };
 	size_t step, have = 0, at = 0;
+	bool secured = false;
 	int used = 1;
 
 	if (!size)
 		return 0;
-	step = *data++ + 1u;
+	h.tls = *data & 128;
+	step = (*data++ & 127) + 1u;
 	size--;
 	while (have < size && used >= 0 && h.step != INI_DONE) {
 		have = size - have > step ? have + step : size;
@@ -46,6 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				h.replies > NBD_INI_REPLIES)
 				abort();
 			at += used > 0 ? (size_t)used : 0;
+			if (h.tls && !secured && h.step > INI_SECURING)
+				abort();
+			if (h.step == INI_SECURING) {
+				h.out_len = 0;
+				nbd_ini_handshake_secured(&h);
+				secured = true;
+			}
 		} while (used > 0);
 	}
 	if (used < 0 && (!why.text[0] || !why.err))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nbd core/target */
-/* The NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once. */
+/* The NBD handshake under any bytes, cut anywhere: the first byte says how much arrives at once,
+ * and whether TLS is required. */
 #include "../../core/proto/nbd/srv_handshake.h"
 #include <stdlib.h>
 
@@ -28,15 +29,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 	static struct nbd_srv_handshake h;
 	size_t step, have = 0, at = 0;
+	bool tls;
 
 	if (!size)
 		return 0;
-	step = *data++ + 1u;
+	tls = *data & 128;
+	step = (*data++ & 127) + 1u;
 	size--;
 	memset(&h, 0, offsetof(struct nbd_srv_handshake, out));
 	h.export = export;
 	h.exports = 2;
 	h.enter = enter;
+	h.tls = tls;
 	nbd_srv_handshake_start(&h);
 	while (have < size && h.state < NBD_HANDSHAKE_DONE) {
 		have = size - have > step ? have + step : size;
@@ -54,7 +58,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (used > have - at || h.out_len > sizeof(h.out))
 				abort();
 			at += used;
-			if (!used)
+			if (h.tls && !h.secured &&
+				(h.structured || h.meta || h.state == NBD_HANDSHAKE_DONE))
+				abort();
+			if (h.state == NBD_HANDSHAKE_STARTTLS)
+				nbd_srv_handshake_secured(&h);
+			else if (!used)
 				break;
 		}
 	}

@@ -9,6 +9,7 @@
 #include "leap.h"
 #include "says.h"
 #include "serving.h"
+#include "tls_ends.h"
 #include "wire/nbd.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -28,7 +29,7 @@
 #define WORKERS  3
 #define SOON_MS  100 /* for honest requests next to clients that leave enough of all resources */
 
-enum carrier { TCP, IWARP, NBD };
+enum carrier { TCP, IWARP, NBD, NBDS };
 
 struct bad;
 struct row {
@@ -61,11 +62,16 @@ static uint8_t noise[65536];
 
 static void freezes_with_discards(struct bad *);
 
+static bool is_nbd(void)
+{
+	return row->carrier == NBD || row->carrier == NBDS;
+}
+
 static struct raw_host *dial(void)
 {
 	struct raw_host *raw = raw_dial(&server, row->carrier == IWARP);
 
-	raw->deaf = row->carrier == NBD;
+	raw->deaf = is_nbd();
 	return raw;
 }
 
@@ -414,6 +420,93 @@ static void nbd_sends_garbage(struct bad *b)
 	}
 }
 
+/* --- bad NBD clients that begin TLS */
+
+static uint8_t client_hello[1024];
+static size_t client_hello_len;
+static char key_file[] = "/tmp/rdmastor-neighbours-XXXXXX";
+
+/* The first message of a client with a wrong key. */
+static void make_client_hello(void)
+{
+	const struct tls_texts wrong = { .psk_file = "alice:ff0102030405060708090a0b0c0d0e0f\n",
+		.user = "alice" };
+	struct tls_creds *creds = tls_creds_of(false, &wrong, &why);
+	struct tls_conn *tls = tls_conn_new(creds, NULL, NULL, &why);
+	struct iovec out;
+
+	tls_handshake_run(&tls->job);
+	out = tls_conn_pending(tls);
+	client_hello_len = out.iov_len;
+	cr_assert_leq(client_hello_len, sizeof(client_hello));
+	memcpy(client_hello, out.iov_base, client_hello_len);
+	tls_conn_free(tls);
+	tls_creds_free(creds);
+}
+
+static void begin_tls(void)
+{
+	const struct tls_texts keys = { .psk_file = TLS_ALICE };
+	const char key[] = TLS_ALICE;
+	int fd;
+
+	make_client_hello();
+	serving_tls = tls_creds_of(true, &keys, &why);
+	strcpy(key_file, "/tmp/rdmastor-neighbours-XXXXXX");
+	fd = mkstemp(key_file);
+	cr_assert_eq(write(fd, key, sizeof(key) - 1), sizeof(key) - 1);
+	close(fd);
+}
+
+static void end_tls(void)
+{
+	unlink(key_file);
+	tls_creds_free(serving_tls);
+	serving_tls = NULL;
+}
+
+/* Once the server has agreed to TLS, send so much of the first message. */
+static void nbds_start(struct bad *b, size_t len)
+{
+	char replies[38]; /* the greeting, the answer */
+
+	if (!b->raw) {
+		b->raw = dial();
+		raw_bytes(b->raw, "\0\0\0\3IHAVEOPT\0\0\0\5\0\0\0\0", 20);
+	}
+	if (b->step || recv(b->raw->fd, replies, 38, MSG_DONTWAIT | MSG_PEEK) != 38)
+		return;
+	recv(b->raw->fd, replies, 38, MSG_DONTWAIT);
+	raw_bytes(b->raw, client_hello, len);
+	b->step = 1;
+}
+
+static void nbds_silent_in_handshake(struct bad *b)
+{
+	nbds_start(b, client_hello_len / 2);
+	b->struck += b->step && !b->raw->out_len;
+}
+
+/* Each makes the server calculate, and starts again: some with a wrong proof of the key. */
+static void nbds_floods(struct bad *b)
+{
+	uint8_t bytes[4096];
+
+	nbds_start(b, client_hello_len);
+	if (b->step == 1 && recv(b->raw->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0) {
+		b->struck++;
+		if (b->struck % 2) {
+			leave(b);
+			return;
+		}
+		raw_bytes(b->raw, "\24\3\3\0\1\1\27\3\3\0\65", 11);
+		raw_bytes(b->raw, noise, 0x35);
+		b->step = 2;
+	} else if (b->step == 2 && nbd_over(b)) {
+		leave(b);
+	}
+}
+
 /* --- the frame */
 
 /* True once each has done what it is here for. */
@@ -438,7 +531,7 @@ static void find_server(void)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
-	if (row->carrier != NBD) {
+	if (!is_nbd()) {
 		target_transports(target, 0, &server);
 		return;
 	}
@@ -457,6 +550,9 @@ static void attach(void)
 
 	if (row->carrier == NBD)
 		snprintf(text, sizeof(text), "nbd+unix:///?socket=%s", serving_socket());
+	else if (row->carrier == NBDS)
+		snprintf(text, sizeof(text), "nbds+unix://alice@/?socket=%s&tls-psk-file=%s",
+			serving_socket(), key_file);
 	else
 		snprintf(text, sizeof(text), "nvme+%s://127.0.0.1:%u/" SERVING_NQN "/1%s",
 			row->carrier == TCP ? "tcp" : "rdma", serving_port(),
@@ -489,7 +585,7 @@ static bool is_ended(struct bad *b)
 {
 	struct target_status seen;
 
-	if (row->carrier == NBD)
+	if (is_nbd())
 		return nbd_over(b);
 	raw_poll(b->raw);
 	target_get_status(target, &seen);
@@ -527,7 +623,9 @@ static void begin(const struct row *r, bool threads)
 	opt.listen[0].no_crc = true;
 	if (threads)
 		begin_threads();
-	if (row->carrier == NBD)
+	if (row->carrier == NBDS)
+		begin_tls();
+	if (is_nbd())
 		serving_start_nbd(16);
 	else
 		serving_start();
@@ -548,6 +646,8 @@ static void end(void)
 	workers_stop(workers);
 	bdev_close(ram);
 	serving_end();
+	if (row->carrier == NBDS)
+		end_tls();
 }
 
 static void run(struct row r)
@@ -627,6 +727,9 @@ NEIGHBOURS(nbd_lie, NBD, 16, 0, nbd_lies, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_never_read, NBD, 16, 8, nbd_never_reads, SOON_MS, ANY_END)
 NEIGHBOURS(nbd_garbage, NBD, 16, 0, nbd_sends_garbage, SOON_MS, ANY_END)
 
+NEIGHBOURS(nbds_silent_in_handshake, NBDS, 48, 0, nbds_silent_in_handshake, SOON_MS, ENDED)
+NEIGHBOURS(nbds_flood, NBDS, 48, 0, nbds_floods, SOON_MS, ANY_END)
+
 #define THREADS(name, ...)                                                                         \
 	Test(neighbours, threads_##name)                                                           \
 	{                                                                                          \
@@ -641,3 +744,4 @@ THREADS(iwarp_lie, IWARP, 8, 0, lies, 0, ANY_END)
 THREADS(iwarp_garbage, IWARP, 8, 0, sends_garbage, 0, ANY_END)
 THREADS(nbd_leave_with_writes, NBD, 8, 4, nbd_leaves_with_writes, 0, ANY_END)
 THREADS(nbd_lie, NBD, 8, 0, nbd_lies, 0, ANY_END)
+THREADS(nbds_flood, NBDS, 8, 0, nbds_floods, 0, ANY_END)

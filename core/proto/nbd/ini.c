@@ -7,6 +7,7 @@
 #include "out.h"
 #include "protocol.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
@@ -96,6 +97,10 @@ static void link_up(struct nbd_ini_link *link)
 	struct diag why = { 0 };
 
 	settle(dev);
+	snprintf(dev->security, sizeof(dev->security), "%s", link->stream->security);
+	dev->chain_len = link->stream->chain_len;
+	for (unsigned i = 0; i < dev->chain_len; i++)
+		dev->chain[i] = link->stream->chain[i];
 	dev->negotiated = link->handshake.negotiated;
 	fix_limits(dev);
 	if (check(dev, &why))
@@ -160,7 +165,28 @@ static void dev_free(struct bdev *bdev)
 	loop_work_del(bdev->loop, &dev->settle);
 	nbd_ini_link_fini(&dev->link);
 	drop_spare(dev);
+	tls_creds_free(dev->conf.tls);
 	free(dev);
+}
+
+static void put_chain(struct out *out, const struct nbd_ini_dev *dev)
+{
+	out_list(out, "certificates");
+	for (unsigned i = 0; i < dev->chain_len; i++) {
+		const struct tls_certificate *cert = &dev->chain[i];
+
+		out_object(out, NULL);
+		out_text(out, "subject", NULL, "%s", cert->subject);
+		out_text(out, "issuer", NULL, "%s", cert->issuer);
+		out_text(out, "names", NULL, "%s", cert->names);
+		out_text(out, "valid_from", NULL, "%s", cert->from);
+		out_text(out, "valid_until", NULL, "%s", cert->until);
+		out_end(out);
+		out_line(out, "certificate: %s%s%s, issued by %s, valid from %s until %s",
+			cert->subject, cert->names[0] ? ", for " : "", cert->names, cert->issuer,
+			cert->from, cert->until);
+	}
+	out_end(out);
 }
 
 static void dev_facts(struct bdev *bdev, struct out *out)
@@ -191,7 +217,17 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_line(out, "requests:    minimum %u, preferred %u, maximum %u bytes",
 			terms->minimum, terms->preferred, terms->maximum);
 	}
-	out_text(out, "security", "security:    ", local ? "file-permissions" : "none");
+	out_text(out, "security", NULL, "%s",
+		dev->conf.psk   ? "tls-psk"
+		: dev->conf.tls ? "tls"
+		: local         ? "file-permissions"
+				: "none");
+	out_line(out, "security:    %s",
+		dev->conf.tls ? dev->security
+		: local       ? "file-permissions"
+			      : "none");
+	if (dev->chain_len)
+		put_chain(out, dev);
 }
 
 static const struct bdev_ops ops = {
@@ -244,8 +280,11 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 	if (!err)
 		err = uri_done(uri, diag);
 	if (!err)
+		err = nbd_ini_conf_tls(&dev->conf, diag);
+	if (!err)
 		err = begin(dev, diag);
 	if (err) {
+		tls_creds_free(dev->conf.tls);
 		free(dev);
 		return err;
 	}
@@ -262,5 +301,12 @@ const struct proto nbd_unix_proto = {
 	.attach = attach,
 	.discover = nbd_discover
 };
-const struct proto nbds_proto = { .scheme = { "nbds://" }, .attach = attach };
-const struct proto nbds_unix_proto = { .scheme = { "nbds+unix://" }, .attach = attach };
+const struct proto nbds_proto = { .scheme = { "nbds://", "NBD over TLS: HOST[:PORT]/NAME",
+					  SCHEME_DISK },
+	.attach = attach,
+	.discover = nbd_discover };
+const struct proto nbds_unix_proto = { .scheme = { "nbds+unix://",
+					       "NBD over TLS and a unix socket: /NAME?socket=PATH",
+					       SCHEME_DISK },
+	.attach = attach,
+	.discover = nbd_discover };

@@ -10,6 +10,7 @@
 #include "ini_handshake.h"
 #include "resolve.h"
 #include "stream.h"
+#include "tls.h"
 #include "wire/nbd.h"
 
 #define NBD_INI_STAGE 65536 /* bytes of headers and small payloads per receive */
@@ -31,8 +32,14 @@ struct nbd_ini_conf {
 	uint32_t io_ms;     /* per request */
 	uint32_t detect_ms; /* a silent server is lost; 0: TCP's own limits */
 	uint16_t depth, links;
+	struct tls_files tls_files;   /* texts of the URI, until nbd_ini_conf_tls() */
+	bool secure, psk;             /* with TLS, by a pre-shared key */
+	struct tls_creds *tls;        /* NULL: without TLS */
+	char tls_hostname[ADDR_HOST]; /* in the server's certificate; "": any */
 };
 int nbd_ini_conf_init(struct nbd_ini_conf *, struct uri *, const struct bdev_env *, struct diag *);
+/* Read keys and certificates. The owner frees conf->tls after the links. */
+int nbd_ini_conf_tls(struct nbd_ini_conf *, struct diag *);
 
 /* A connection. `up` follows the handshake (handshake.listed: with the list), or comes at once if
  * the connection is adopted; after it the owner gets what arrives. */
@@ -141,6 +148,9 @@ struct nbd_ini_dev {
 	uint64_t deadline_ns;     /* for opening; 0 = none */
 	struct nbd_ini_link link; /* the first, until it is up */
 	struct nbd_ini_negotiated negotiated;
+	char security[sizeof(((struct stream *)0)->security)];
+	struct tls_certificate chain[TLS_CHAIN]; /* of the server */
+	unsigned chain_len;
 	struct loop_work settle;
 	uint64_t end; /* end of the export; if its length is odd, less than lim.size */
 	/* then its connection, for the first lane; .fd: atomic; -1 = taken */

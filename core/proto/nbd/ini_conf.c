@@ -12,14 +12,6 @@
 #define LINKS         16
 #define DEPTH         64
 
-static int no_tls(const struct uri *uri, struct diag *diag)
-{
-	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "'%s': TLS is not supported", uri->scheme);
-	return diag_hint(diag,
-		"use nbd%s:// without encryption, or through a tunnel (stunnel, ssh -L)",
-		uri->scheme + 4);
-}
-
 static int unix_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
 {
 	const char *path = uri_value(uri, "socket");
@@ -53,18 +45,39 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 	return known < 0 ? known : 0;
 }
 
-/* Reject the keys for TLS in uri.md by name. */
-static int tls_keys(struct uri *uri, struct diag *diag)
+/* The keys of libnbd, and the user of the key; `nbd` without TLS has none of them. */
+static int tls_keys(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
 {
-	static const char *const keys[] = { "tls-type", "tls-hostname", "tls-verify-peer" };
+	static const char *const keys[] = { "tls-psk-file", "tls-certificates", "tls-hostname",
+		"tls-verify-peer" };
+	struct tls_files *files = &conf->tls_files;
+	const char *name;
+	bool verify = true;
+	int err;
 
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(*keys) && !conf->secure; i++)
 		if (uri_has(uri, keys[i]))
-			return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-				"%s=: TLS is not supported", keys[i]);
-	return uri->user ? diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-				   "user '%s': TLS is not supported", uri->user)
-			 : 0;
+			return diag_set(diag, DIAG_USAGE, EINVAL,
+				"%s= needs TLS: expected nbds instead of nbd", keys[i]);
+	if (!conf->secure)
+		return uri->user ? diag_set(diag, DIAG_USAGE, EINVAL,
+					   "user '%s' needs TLS: expected nbds instead of nbd",
+					   uri->user)
+				 : 0;
+	files->psk_file = uri_value(uri, keys[0]);
+	files->certificates = uri_value(uri, keys[1]);
+	name = uri_value(uri, keys[2]);
+	err = uri_bool(uri, keys[3], &verify, diag);
+	files->no_verify = !verify;
+	files->user = uri->user;
+	conf->psk = files->psk_file;
+	snprintf(conf->tls_hostname, sizeof(conf->tls_hostname), "%s", name ? name : uri->host);
+	return err;
+}
+
+int nbd_ini_conf_tls(struct nbd_ini_conf *conf, struct diag *diag)
+{
+	return conf->secure ? tls_creds_new(&conf->tls, &conf->tls_files, diag) : 0;
 }
 
 int nbd_ini_conf_init(
@@ -79,9 +92,8 @@ int nbd_ini_conf_init(
 		.detect_ms = env->detect_ms };
 	if (conf->detect_ms && conf->detect_ms < DETECT_MIN_MS)
 		conf->detect_ms = DETECT_MIN_MS;
-	if (!strncmp(uri->scheme, "nbds", 4))
-		return no_tls(uri, diag);
-	err = tls_keys(uri, diag);
+	conf->secure = !strncmp(uri->scheme, "nbds", 4);
+	err = tls_keys(conf, uri, diag);
 	if (!err)
 		err = uri_u32(uri, "queues", 1, 256, &links, diag);
 	if (!err)
@@ -89,8 +101,8 @@ int nbd_ini_conf_init(
 	if (!err)
 		err = uri_msec(uri, "io-timeout", &conf->io_ms, diag);
 	if (!err)
-		err = strcmp(uri->scheme, "nbd+unix") ? tcp_dst(conf, uri, diag)
-						      : unix_dst(conf, uri, diag);
+		err = strchr(uri->scheme, '+') ? unix_dst(conf, uri, diag)
+					       : tcp_dst(conf, uri, diag);
 	conf->links = (uint16_t)links;
 	conf->depth = (uint16_t)depth;
 	snprintf(conf->name, sizeof(conf->name), "%s", uri->path);

@@ -18,6 +18,7 @@ static void client_flags(struct nbd_ini_handshake *h, uint16_t flags)
 static void step_send(struct nbd_ini_handshake *h)
 {
 	static const uint32_t options[] = {
+		[INI_STARTTLS] = NBD_OPT_STARTTLS,
 		[INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
 		[INI_META] = NBD_OPT_SET_META_CONTEXT,
 		[INI_GO] = NBD_OPT_GO,
@@ -44,6 +45,8 @@ static void step_send(struct nbd_ini_handshake *h)
 		wr_bytes(&wr, h->name, name_len);
 		break;
 	case INI_GREETING:
+	case INI_STARTTLS:
+	case INI_SECURING:
 	case INI_STRUCTURED:
 	case INI_LIST:
 	case INI_DONE:
@@ -59,8 +62,24 @@ static void step_to(struct nbd_ini_handshake *h, enum nbd_ini_step step)
 {
 	h->step = step;
 	h->replies = 0;
-	if (step != INI_DONE)
+	if (step != INI_DONE && step != INI_SECURING)
 		step_send(h);
+}
+
+static enum nbd_ini_step first_step(const struct nbd_ini_handshake *h)
+{
+	return h->listed ? INI_LIST : INI_STRUCTURED;
+}
+
+void nbd_ini_handshake_secured(struct nbd_ini_handshake *h)
+{
+	step_to(h, first_step(h));
+}
+
+static int no_tls(struct diag *diag, const char *quoted)
+{
+	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server does not offer TLS%s", quoted);
+	return diag_hint(diag, "without encryption and authentication: use nbd instead of nbds");
 }
 
 static int greeting(struct nbd_ini_handshake *h, const uint8_t *p, size_t len, struct diag *diag)
@@ -81,8 +100,10 @@ static int greeting(struct nbd_ini_handshake *h, const uint8_t *p, size_t len, s
 	flags = get_be16(hi->flags);
 	h->zeroes = !(flags & NBD_FLAG_NO_ZEROES);
 	client_flags(h, flags);
+	if (h->tls && !(flags & NBD_FLAG_FIXED_NEWSTYLE))
+		return no_tls(diag, "");
 	if (flags & NBD_FLAG_FIXED_NEWSTYLE)
-		step_to(h, h->listed ? INI_LIST : INI_STRUCTURED);
+		step_to(h, h->tls ? INI_STARTTLS : first_step(h));
 	else if (h->listed)
 		return diag_set(diag, DIAG_UNSUPPORTED, EPROTONOSUPPORT,
 			"the server cannot list its exports");
@@ -164,8 +185,9 @@ static int refused(const struct nbd_ini_handshake *h, uint32_t type, const uint8
 			quoted);
 		return -ENOENT;
 	case NBD_REP_ERR_TLS_REQD:
-		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP,
-			"the server requires TLS, which is not supported%s", quoted);
+		diag_set(diag, DIAG_AUTH, EACCES, "the server requires TLS%s", quoted);
+		return diag_hint(diag, "use nbds instead of nbd in the URI, with tls-psk-file= or "
+				       "tls-certificates=");
 	case NBD_REP_ERR_POLICY:
 		return diag_set(diag, DIAG_REFUSED, EACCES,
 			"export '%s' is forbidden by the server's policy%s", h->name, quoted);
@@ -182,6 +204,22 @@ static int refused(const struct nbd_ini_handshake *h, uint32_t type, const uint8
 static int malformed(struct diag *diag, const char *what)
 {
 	return diag_set(diag, DIAG_PROTOCOL, EPROTO, "%s", what);
+}
+
+static int handle_starttls(struct nbd_ini_handshake *h, uint32_t type, const uint8_t *text,
+	size_t len, struct diag *diag)
+{
+	char message[NBD_INI_TEXT], quoted[NBD_INI_TEXT + 5] = "";
+
+	if (type == NBD_REP_ACK) {
+		step_to(h, INI_SECURING);
+		return 0;
+	}
+	if (!(type & NBD_REP_ERR(0)))
+		return malformed(diag, "unexpected reply to NBD_OPT_STARTTLS");
+	if (nbd_text_get(message, sizeof(message), text, len))
+		snprintf(quoted, sizeof(quoted), ": '%s'", message);
+	return no_tls(diag, quoted);
 }
 
 static int handle_structured_reply(struct nbd_ini_handshake *h, uint32_t type, struct diag *diag)
@@ -261,7 +299,8 @@ static int handle_list(struct nbd_ini_handshake *h, uint32_t type, const uint8_t
 
 static int reply(struct nbd_ini_handshake *h, const uint8_t *p, size_t len, struct diag *diag)
 {
-	static const uint32_t asked[] = { [INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
+	static const uint32_t asked[] = { [INI_STARTTLS] = NBD_OPT_STARTTLS,
+		[INI_STRUCTURED] = NBD_OPT_STRUCTURED_REPLY,
 		[INI_META] = NBD_OPT_SET_META_CONTEXT,
 		[INI_GO] = NBD_OPT_GO,
 		[INI_LIST] = NBD_OPT_LIST };
@@ -289,6 +328,9 @@ static int reply(struct nbd_ini_handshake *h, const uint8_t *p, size_t len, stru
 	if (hopeless(type))
 		return refused(h, type, data, data_len, diag);
 	switch ((enum nbd_ini_step)h->step) {
+	case INI_STARTTLS:
+		err = handle_starttls(h, type, data, data_len, diag);
+		break;
 	case INI_STRUCTURED:
 		err = handle_structured_reply(h, type, diag);
 		break;
@@ -302,6 +344,7 @@ static int reply(struct nbd_ini_handshake *h, const uint8_t *p, size_t len, stru
 		err = handle_list(h, type, data, data_len, diag);
 		break;
 	case INI_GREETING:
+	case INI_SECURING:
 	case INI_EXPORT_NAME:
 	case INI_DONE:
 		break;
@@ -315,6 +358,7 @@ int nbd_ini_handshake_feed(
 	switch ((enum nbd_ini_step)h->step) {
 	case INI_GREETING:
 		return greeting(h, p, len, diag);
+	case INI_STARTTLS:
 	case INI_STRUCTURED:
 	case INI_META:
 	case INI_GO:
@@ -322,6 +366,7 @@ int nbd_ini_handshake_feed(
 		return reply(h, p, len, diag);
 	case INI_EXPORT_NAME:
 		return export_name(h, p, len, diag);
+	case INI_SECURING:
 	case INI_DONE:
 		break;
 	}

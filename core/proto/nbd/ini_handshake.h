@@ -14,6 +14,8 @@ struct nbd_ini_negotiated {
 
 enum nbd_ini_step {
 	INI_GREETING,
+	INI_STARTTLS,
+	INI_SECURING, /* until nbd_ini_handshake_secured() */
 	INI_STRUCTURED,
 	INI_META,
 	INI_GO,
@@ -30,6 +32,7 @@ struct nbd_ini_handshake {
 	void (*listed)(struct nbd_ini_handshake *, const uint8_t *name, size_t len);
 	struct nbd_ini_negotiated negotiated;
 	uint8_t step;
+	bool tls;    /* open the export, or list them, over TLS */
 	bool zeroes; /* the reply to EXPORT_NAME ends with them */
 	bool has_export;
 	unsigned replies; /* to the current option */
@@ -39,6 +42,8 @@ struct nbd_ini_handshake {
 /* Handle at most one message from p; returns the bytes used, 0 = more needed, -errno = failed.
  * Needs: out is empty, step before DONE. */
 int nbd_ini_handshake_feed(struct nbd_ini_handshake *, const uint8_t *p, size_t len, struct diag *);
+/* TLS is up: continue. Needs: step INI_SECURING. */
+void nbd_ini_handshake_secured(struct nbd_ini_handshake *);
 #define NBD_INI_REPLY_MAX 8192  /* longest reply to an option: a string and some numbers */
 #define NBD_INI_REPLIES   64    /* most replies to one option except NBD_OPT_LIST */
 #define NBD_INI_EXPORTS   65536 /* most exports of a list; none is stored */

@@ -24,6 +24,7 @@ static void send_disconnect(struct nbd_ini_link *link)
 	const struct nbd_opt abort = { put_be64(NBD_OPT_MAGIC), put_be32(NBD_OPT_ABORT),
 		put_be32(0) };
 	bool options = link->handshake.step > INI_GREETING && !link->sending &&
+		       link->handshake.step != INI_SECURING &&
 		       (link->handshake.step < INI_EXPORT_NAME || link->handshake.listed);
 
 	if (!link->up && !options)
@@ -61,6 +62,8 @@ static void handshake_timeout(struct loop_timer *timer)
 	nbd_ini_link_fail(link, DIAG_TIMEOUT, ETIMEDOUT,
 		link->handshake.step == INI_GREETING
 			? "no greeting from the server: is this an NBD port?"
+		: link->handshake.step == INI_SECURING
+			? "the server did not finish the TLS handshake"
 			: "the server did not finish the handshake");
 	if (link->handshake.step == INI_GREETING)
 		diag_hint(&link->why, HINT_OTHER_PROTOCOL, addr_text(&link->peer, at));
@@ -148,6 +151,42 @@ static void handshake_done(struct nbd_ini_link *link, bool more)
 	link->ev->up(link);
 }
 
+static void handshake_send(struct nbd_ini_link *link)
+{
+	struct nbd_ini_handshake *h = &link->handshake;
+
+	link->sending = true;
+	link->out = (struct stream_out){ .niov = 1, .iov = { { h->out, h->out_len } } };
+	stream_send(link->stream, &link->out);
+}
+
+/* What was received behind the reply could have been inserted by anyone. */
+static void start_tls(struct nbd_ini_link *link, bool more)
+{
+	const struct nbd_ini_conf *conf = link->conf;
+	struct stream_tls tls = { .creds = conf->tls,
+		.hostname = conf->tls_hostname[0] ? conf->tls_hostname : NULL };
+	struct diag why = { 0 };
+
+	if (more)
+		diag_set(&why, DIAG_PROTOCOL, EPROTO, "data before the TLS handshake");
+	else
+		stream_start_tls(link->stream, &tls, &why);
+	cutter_stop(&link->cutter);
+	if (why.err)
+		nbd_ini_link_end(link, &why);
+}
+
+static void stream_secured(struct stream *stream)
+{
+	struct nbd_ini_link *link = stream->user;
+
+	if (link->closing)
+		return;
+	nbd_ini_handshake_secured(&link->handshake);
+	handshake_send(link);
+}
+
 /* Handle one message of the handshake. */
 static int handshake_step(struct cutter *cutter, const uint8_t *p, uint32_t have)
 {
@@ -165,11 +204,10 @@ static int handshake_step(struct cutter *cutter, const uint8_t *p, uint32_t have
 		nbd_ini_link_end(link, &why);
 	if (used <= 0)
 		return used ? CUTTER_STOP : 0;
-	if (h->out_len) {
-		link->sending = true;
-		link->out = (struct stream_out){ .niov = 1, .iov = { { h->out, h->out_len } } };
-		stream_send(link->stream, &link->out);
-	}
+	if (h->out_len)
+		handshake_send(link);
+	if (h->step == INI_SECURING)
+		start_tls(link, (uint32_t)used < have);
 	if (h->step == INI_DONE)
 		handshake_done(link, (uint32_t)used < have);
 	return link->closing ? CUTTER_STOP : used;
@@ -187,6 +225,27 @@ static void stream_readable(struct stream *stream)
 	}
 }
 
+/* Many servers close without a word if they don't accept the client; those that check its
+ * certificate may do so after the client's part of the handshake. */
+static void explain_tls_end(struct nbd_ini_link *link)
+{
+	const struct nbd_ini_handshake *h = &link->handshake;
+	const char *kind = tls_creds_kind(link->conf->tls);
+
+	if (h->step > INI_SECURING && link->conf->psk)
+		return;
+	diag_set(&link->why, DIAG_AUTH, EACCES,
+		"the server closed the connection during TLS, with %s", kind);
+	diag_hint(&link->why, link->conf->psk ? "the server may have another key for this user"
+					      : "the server may require a certificate of a client "
+						"that it trusts, or a key (tls-psk-file=)");
+}
+
+static bool lost(const struct diag *why)
+{
+	return why->code == DIAG_CLOSED || why->err == ECONNRESET;
+}
+
 static void stream_down(struct stream *stream)
 {
 	struct nbd_ini_link *link = stream->user;
@@ -198,13 +257,21 @@ static void stream_down(struct stream *stream)
 		diag_set(&link->why, DIAG_NOT_FOUND, ENOENT,
 			"the server has no export '%s': it closed the connection",
 			link->conf->name);
+	if (link->handshake.tls && !link->up && !link->handshake.replies && lost(&link->why) &&
+		(link->handshake.step == INI_SECURING || link->handshake.step == INI_STRUCTURED ||
+			link->handshake.step == INI_LIST))
+		explain_tls_end(link);
 	diag_ctx(&link->why, "%s", link->conf->where);
 	link->closing = true;
 	loop_timer_del(link->loop, &link->timer);
 	link->ev->down(link);
 }
 
-static const struct stream_events events = { stream_up, stream_readable, stream_sent, stream_down };
+static const struct stream_events events = { .up = stream_up,
+	.readable = stream_readable,
+	.sent = stream_sent,
+	.secured = stream_secured,
+	.down = stream_down };
 
 static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,
 	const struct nbd_ini_link_events *ev)
@@ -217,6 +284,7 @@ static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_
 	link->loop = loop;
 	link->timer.fire = handshake_timeout;
 	link->handshake.name = conf->name;
+	link->handshake.tls = conf->tls;
 }
 
 int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,

@@ -18,14 +18,15 @@ struct listing {
 
 static void listed(struct nbd_ini_handshake *handshake, const uint8_t *name, size_t len)
 {
-	static const char *const keys[] = { "socket", "src", "iface", NULL };
+	static const char *const keys[] = { "socket", "src", "iface", "tls-psk-file",
+		"tls-certificates", "tls-hostname", "tls-verify-peer", NULL };
 	struct listing *list = container_of(handshake, struct listing, link.handshake);
 	const struct uri *uri = list->uri;
 	char text[URI_MAX], path[NBD_STRING_MAX + 2] = "/";
 
 	memcpy(path + 1, name, len);
 	path[1 + len] = 0;
-	uri_start(text, uri->scheme, uri->host, uri->port);
+	uri_start_user(text, uri->scheme, uri->user, uri->host, uri->port);
 	uri_encode(text, path);
 	uri_add_keys(text, list->uri, keys);
 	if (strlen(text) < URI_MAX - 1) /* not truncated */
@@ -92,7 +93,10 @@ int nbd_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	list->user = user;
 	err = nbd_ini_conf_init(&list->conf, uri, env, diag);
 	if (!err)
+		err = nbd_ini_conf_tls(&list->conf, diag);
+	if (!err)
 		err = query_server(loop, list, diag);
+	tls_creds_free(list->conf.tls);
 	free(list);
 	return err;
 }

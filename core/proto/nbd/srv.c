@@ -24,10 +24,15 @@ void nbd_server_get_status(const struct nbd_server *server, struct target_status
 }
 
 /* Every byte of a name and of a socket's path may be escaped by three. */
-_Static_assert(sizeof("nbd+unix:///?socket=") +
+_Static_assert(sizeof("nbds+unix:///?socket=") +
 			       3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <=
 		       URI_MAX,
 	"NBD URI");
+
+const char *nbd_server_scheme(const struct nbd_server *server)
+{
+	return server->opt.tls ? "nbds" : "nbd";
+}
 
 void nbd_server_uri(
 	const struct nbd_server *server, unsigned listen, unsigned export, char text[URI_MAX])
@@ -37,15 +42,15 @@ void nbd_server_uri(
 	char host[ADDR_TEXT];
 
 	if (addr->ss.ss_family == AF_UNIX) {
-		snprintf(text, URI_MAX, "nbd+unix:///");
+		snprintf(text, URI_MAX, "%s+unix:///", nbd_server_scheme(server));
 		uri_encode(text, name);
 		strcat(text, "?socket=");
 		uri_encode(text, ((const struct sockaddr_un *)(const void *)&addr->ss)->sun_path);
 		return;
 	}
 	/* for a server on all addresses print the loopback address */
-	uri_start(text, "nbd", addr_is_any(addr) ? "127.0.0.1" : addr_host(addr, host),
-		addr_port(addr));
+	uri_start(text, nbd_server_scheme(server),
+		addr_is_any(addr) ? "127.0.0.1" : addr_host(addr, host), addr_port(addr));
 	uri_encode(text, "/");
 	uri_encode(text, name);
 }
@@ -109,12 +114,24 @@ static bool busy(const struct target_conn *conn)
 	return ((const struct nbd_srv_conn *)conn)->fencing;
 }
 
+/* The client did not authenticate. */
+static void report_refused(const struct nbd_srv_conn *c)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_AUTH, EACCES, "%s: %s", c->conn.name,
+		c->plain ? "refused, as it does not use TLS" : c->conn.why.text);
+	target_admission_report_refusal(c->conn.target->admission, &why);
+}
+
 static void left(struct target_conn *conn)
 {
 	const struct nbd_srv_conn *c = (const struct nbd_srv_conn *)conn;
 
 	if (c->owner)
 		c->owner->closed(c->owner, c->goodbye);
+	if (c->plain || (c->securing && conn->why.code == DIAG_AUTH))
+		report_refused(c);
 }
 
 /* A client is identified by its address, or its user. */
@@ -152,6 +169,7 @@ static void incoming(struct target *target, int fd, const struct addr *peer)
 	c->handshake->user = c;
 	c->handshake->export = server->opt.export;
 	c->handshake->exports = server->opt.exports;
+	c->handshake->tls = server->opt.tls;
 	nbd_srv_handshake_start(c->handshake);
 	client_name(c, peer);
 	target_conn_begin(target, &c->conn, &nbd_srv_carrier, peer);

@@ -60,7 +60,9 @@ struct nbd_srv_conn {
 	const struct nbd_export *export;
 	const struct bdev_limits *lim;
 	bool structured, meta;
-	bool goodbye; /* the client asked to disconnect */
+	bool securing; /* the TLS handshake has begun */
+	bool plain;    /* it was refused, as it did not use TLS */
+	bool goodbye;  /* the client asked to disconnect */
 	uint16_t features;
 	uint32_t buffer; /* size of a data buffer, bytes */
 	struct nbd_srv_req *reqs, *free_req;

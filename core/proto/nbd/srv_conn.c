@@ -40,14 +40,40 @@ static int handshake_part(struct cutter *cutter, const uint8_t *p, uint32_t have
 	struct nbd_srv_handshake *h = c->handshake;
 	size_t used;
 
-	if (h->out_len || h->state >= NBD_HANDSHAKE_DONE)
+	if (h->out_len || h->state >= NBD_HANDSHAKE_STARTTLS)
 		return CUTTER_STOP;
 	used = nbd_srv_handshake_feed(h, p, have);
-	if (h->out_len || h->state >= NBD_HANDSHAKE_DONE) {
+	c->plain = h->plain && !h->secured;
+	if (h->out_len || h->state >= NBD_HANDSHAKE_STARTTLS) {
 		cutter_stop(cutter);
 		target_conn_wake(&c->conn);
 	}
 	return (int)used;
+}
+
+/* The client waits for the reply before it begins TLS: what was received behind the option could
+ * have been inserted by anyone. */
+static void start_tls(struct nbd_srv_conn *c)
+{
+	const struct stream_tls tls = { .creds = nbd_server_of(c)->opt.tls,
+		.client = c->conn.admission.peer_addr->network };
+	struct diag why = { 0 };
+
+	if (c->securing)
+		return;
+	c->securing = true;
+	if (c->cutter.from < c->cutter.to)
+		target_conn_fail(&c->conn, DIAG_PROTOCOL, EPROTO, "data before the TLS handshake");
+	else if (stream_start_tls(c->conn.stream, &tls, &why))
+		target_conn_fail(&c->conn, why.code, why.err, why.text);
+}
+
+static void secured(struct stream *stream)
+{
+	struct nbd_srv_conn *c = stream->user;
+
+	nbd_srv_handshake_secured(c->handshake);
+	target_conn_wake(&c->conn);
 }
 
 /* Once the client has got the last answer, ask for its place: until it is admitted, it may have to
@@ -67,6 +93,8 @@ static void handshake_turn(struct nbd_srv_conn *c)
 		h->sending = true;
 		h->reply = (struct stream_out){ .iov = { { h->out, h->out_len } }, .niov = 1 };
 		stream_send(c->conn.stream, &h->reply);
+	} else if (h->state == NBD_HANDSHAKE_STARTTLS) {
+		start_tls(c);
 	} else if (h->state == NBD_HANDSHAKE_END) {
 		target_conn_fail(
 			&c->conn, DIAG_CLOSED, ECONNABORTED, "handshake ended by the client");
@@ -133,7 +161,7 @@ static void sent(struct stream *stream, struct stream_out *out)
 }
 
 static const struct stream_events events = {
-	.readable = readable, .sent = sent, .down = target_stream_down
+	.readable = readable, .sent = sent, .secured = secured, .down = target_stream_down
 };
 
 static int conn_open(struct target_conn *conn, struct diag *diag)

@@ -236,6 +236,40 @@ static void option_without_data(struct nbd_srv_handshake *h, uint32_t option, si
 	}
 }
 
+static void start_tls(struct nbd_srv_handshake *h, size_t len)
+{
+	if (!h->tls) {
+		refuse(h, NBD_OPT_STARTTLS, NBD_REP_ERR_POLICY, "this server does not use TLS");
+	} else if (h->secured || len) {
+		refuse(h, NBD_OPT_STARTTLS, NBD_REP_ERR_INVALID,
+			len ? "this option takes no data" : "TLS is already in use");
+	} else {
+		ack(h, NBD_OPT_STARTTLS);
+		h->state = NBD_HANDSHAKE_STARTTLS;
+	}
+}
+
+void nbd_srv_handshake_secured(struct nbd_srv_handshake *h)
+{
+	h->secured = true;
+	h->structured = false;
+	h->meta = 0;
+	h->state = NBD_HANDSHAKE_OPTIONS;
+}
+
+/* Section "FORCEDTLS mode". True: the option was answered. */
+static bool requires_tls(struct nbd_srv_handshake *h, uint32_t option)
+{
+	if (!h->tls || h->secured || option == NBD_OPT_STARTTLS || option == NBD_OPT_ABORT)
+		return false;
+	h->plain = true;
+	if (option == NBD_OPT_EXPORT_NAME)
+		h->state = NBD_HANDSHAKE_END; /* this option has no error reply */
+	else
+		refuse(h, option, NBD_REP_ERR_TLS_REQD, "this server requires TLS");
+	return true;
+}
+
 static void option_run(struct nbd_srv_handshake *h, uint32_t option, const void *data, size_t len)
 {
 	switch (option) {
@@ -256,7 +290,7 @@ static void option_run(struct nbd_srv_handshake *h, uint32_t option, const void 
 		meta_context(h, option, data, len);
 		return;
 	case NBD_OPT_STARTTLS:
-		refuse(h, option, NBD_REP_ERR_UNSUP, "TLS is not supported");
+		start_tls(h, len);
 		return;
 	default:
 		refuse(h, option, NBD_REP_ERR_UNSUP, "unknown option");
@@ -295,7 +329,8 @@ static size_t option(struct nbd_srv_handshake *h, const uint8_t *p, size_t len)
 	}
 	if (data > NBD_OPTION_MAX) {
 		h->options++;
-		refuse(h, code, NBD_REP_ERR_TOO_BIG, "option too long");
+		if (!requires_tls(h, code))
+			refuse(h, code, NBD_REP_ERR_TOO_BIG, "option too long");
 		h->skip = data;
 		h->state = NBD_HANDSHAKE_SKIP;
 		return sizeof(*opt);
@@ -303,7 +338,8 @@ static size_t option(struct nbd_srv_handshake *h, const uint8_t *p, size_t len)
 	if (len - sizeof(*opt) < data)
 		return 0;
 	h->options++;
-	option_run(h, code, p + sizeof(*opt), data);
+	if (!requires_tls(h, code))
+		option_run(h, code, p + sizeof(*opt), data);
 	return sizeof(*opt) + data;
 }
 
@@ -321,6 +357,7 @@ size_t nbd_srv_handshake_feed(struct nbd_srv_handshake *h, const uint8_t *p, siz
 		if (!h->skip)
 			h->state = NBD_HANDSHAKE_OPTIONS;
 		return len;
+	case NBD_HANDSHAKE_STARTTLS:
 	case NBD_HANDSHAKE_DONE:
 	case NBD_HANDSHAKE_END:
 		break;

@@ -18,6 +18,7 @@ enum nbd_srv_handshake_state {
 	NBD_HANDSHAKE_FLAGS,
 	NBD_HANDSHAKE_OPTIONS,
 	NBD_HANDSHAKE_SKIP,
+	NBD_HANDSHAKE_STARTTLS, /* once the reply is sent, until nbd_srv_handshake_secured() */
 	NBD_HANDSHAKE_DONE,
 	NBD_HANDSHAKE_END
 };
@@ -28,6 +29,9 @@ struct nbd_srv_handshake {
 	int (*enter)(struct nbd_srv_handshake *, unsigned export, struct diag *);
 	void *user; /* for enter */
 	uint8_t state;
+	bool tls;     /* refuse all options but NBD_OPT_STARTTLS until secured */
+	bool secured; /* TLS is up */
+	bool plain;   /* the client tried without TLS */
 	bool fixed, no_zeroes, structured;
 	unsigned chosen; /* valid in state DONE */
 	unsigned meta;   /* 1 + the export whose base:allocation is selected; 0 = none */
@@ -42,4 +46,6 @@ void nbd_srv_handshake_start(struct nbd_srv_handshake *);
 /* Handle at most one message from p; returns the bytes used, 0 = more needed. Needs: out is empty,
  * state before DONE. */
 size_t nbd_srv_handshake_feed(struct nbd_srv_handshake *, const uint8_t *p, size_t len);
+/* TLS is up. What was negotiated before is void. */
+void nbd_srv_handshake_secured(struct nbd_srv_handshake *);
 uint16_t nbd_srv_flags(const struct nbd_export *, bool structured);

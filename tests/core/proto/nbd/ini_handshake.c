@@ -253,3 +253,51 @@ Test(nbd_ini_handshake, a_refusal_has_the_words_of_the_server)
 	cr_assert_lt(refuse_list(NBD_REP_ERR_UNSUP, "what"), 0);
 	diag_says(&why, DIAG_UNSUPPORTED, NULL, "list exports 'what'");
 }
+
+Test(nbd_ini_handshake, tls_comes_first)
+{
+	begin("x");
+	h.tls = true;
+	greet(3);
+	RECEIVE("\0\0\0\3IHAVEOPT\0\0\0\5\0\0\0\0");
+	cr_assert_eq(ack(NBD_OPT_STARTTLS), 20);
+	cr_assert_eq(h.step, INI_SECURING);
+	cr_assert_eq(h.out_len, 0);
+	cr_assert_eq(ack(NBD_OPT_STARTTLS), 0, "nothing is handled before TLS is up");
+	nbd_ini_handshake_secured(&h);
+	RECEIVE("IHAVEOPT\0\0\0\10\0\0\0\0");
+	cr_assert_eq(ack(NBD_OPT_STRUCTURED_REPLY), 20);
+}
+
+/* A server, or who speaks for it, can't talk the client out of TLS. */
+Test(nbd_ini_handshake, no_server_gets_a_client_without_tls)
+{
+	static const uint32_t types[] = { NBD_REP_ERR_UNSUP, NBD_REP_ERR_POLICY,
+		NBD_REP_ERR_INVALID };
+
+	for (unsigned i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		begin("x");
+		h.tls = true;
+		greet(3);
+		cr_assert_lt(rep(NBD_OPT_STARTTLS, types[i], "no", 2), 0);
+		diag_says(&why, DIAG_UNSUPPORTED, "", "not offer TLS 'no'");
+	}
+	begin("x");
+	h.tls = true;
+	greet(3);
+	cr_assert_lt(rep(NBD_OPT_STARTTLS, NBD_REP_SERVER, "", 0), 0);
+	diag_says(&why, DIAG_PROTOCOL, "", "unexpected STARTTLS");
+	for (uint16_t flags = 0; flags < 3; flags += 2) { /* no fixed newstyle */
+		struct nbd_greeting hi = { put_be64(NBD_GREETING_MAGIC), put_be64(NBD_OPT_MAGIC),
+			put_be16(flags) };
+
+		begin("x");
+		h.tls = true;
+		cr_assert_lt(feed(&hi, sizeof(hi)), 0);
+		diag_says(&why, DIAG_UNSUPPORTED, "", "not offer TLS");
+	}
+	begin("x");
+	greet(3);
+	cr_assert_lt(rep(NBD_OPT_STRUCTURED_REPLY, NBD_REP_ERR_TLS_REQD, "", 0), 0);
+	diag_says(&why, DIAG_AUTH, "", "requires TLS");
+}

@@ -328,7 +328,7 @@ Test(nbd_srv_handshake, what_is_not_offered_is_unsupported)
 	struct talk t;
 
 	begin(&t, 512);
-	cr_assert_eq(last_reply(&t, NBD_OPT_STARTTLS, NULL, 0), NBD_REP_ERR_UNSUP);
+	cr_assert_eq(last_reply(&t, NBD_OPT_STARTTLS, NULL, 0), NBD_REP_ERR_POLICY);
 	cr_assert_eq(last_reply(&t, 4, NULL, 0), NBD_REP_ERR_UNSUP);
 	cr_assert_eq(last_reply(&t, 0x7fffffff, "data", 4), NBD_REP_ERR_UNSUP);
 }
@@ -444,4 +444,43 @@ Test(nbd_srv_handshake, no_room_for_the_client_is_reported)
 	t.refuse = ENOMEM;
 	cr_assert_eq(last_reply(&t, NBD_OPT_GO, "\0\0\0\0\0\0", 6), NBD_REP_ERR_POLICY);
 	cr_assert_eq(t.h.state, NBD_HANDSHAKE_OPTIONS);
+}
+
+/* "FORCEDTLS mode". */
+Test(nbd_srv_handshake, nothing_is_negotiated_before_tls)
+{
+	static const uint32_t options[] = { NBD_OPT_LIST, NBD_OPT_INFO, NBD_OPT_GO,
+		NBD_OPT_STRUCTURED_REPLY, NBD_OPT_LIST_META_CONTEXT, NBD_OPT_SET_META_CONTEXT, 99 };
+	struct talk t;
+
+	begin(&t, 512);
+	t.h.tls = true;
+	for (unsigned i = 0; i < sizeof(options) / sizeof(*options); i++)
+		cr_assert_eq(last_reply(&t, options[i], NULL, 0), NBD_REP_ERR_TLS_REQD);
+	cr_assert(t.h.plain && !t.h.structured && !t.h.meta);
+	cr_assert_eq(last_reply(&t, NBD_OPT_STARTTLS, "x", 1), NBD_REP_ERR_INVALID);
+	cr_assert_eq(last_reply(&t, NBD_OPT_STARTTLS, NULL, 0), NBD_REP_ACK);
+	cr_assert_eq(t.h.state, NBD_HANDSHAKE_STARTTLS);
+	cr_assert_eq(nbd_srv_handshake_feed(&t.h, (const void *)"IHAVEOPT", 8), 0);
+	t.h.structured = true;
+	t.h.meta = 1;
+	nbd_srv_handshake_secured(&t.h);
+	cr_assert(!t.h.structured && !t.h.meta);
+	cr_assert_eq(last_reply(&t, NBD_OPT_STARTTLS, NULL, 0), NBD_REP_ERR_INVALID);
+	cr_assert_eq(last_reply(&t, NBD_OPT_STRUCTURED_REPLY, NULL, 0), NBD_REP_ACK);
+	cr_assert_eq(last_reply(&t, NBD_OPT_LIST, NULL, 0), NBD_REP_ACK);
+}
+
+Test(nbd_srv_handshake, export_name_and_abort_before_tls)
+{
+	struct talk t;
+
+	begin(&t, 512);
+	t.h.tls = true;
+	last_reply(&t, NBD_OPT_EXPORT_NAME, "one", 3);
+	cr_assert_eq(t.h.state, NBD_HANDSHAKE_END);
+	begin(&t, 512);
+	t.h.tls = true;
+	cr_assert_eq(last_reply(&t, NBD_OPT_ABORT, NULL, 0), NBD_REP_ACK);
+	cr_assert_eq(t.h.state, NBD_HANDSHAKE_END);
 }
