@@ -128,6 +128,9 @@ cmp disk ours
 [ "$(ours info "nbds://$at/?tls-certificates=client" --json | jq -r .security)" = tls ] || die "info"
 ours info "nbds://$at/?tls-certificates=distrust&tls-verify-peer=false" >info.out
 grep -q 'certificate: CN=127.0.0.1, for 127.0.0.1, issued by CN=ca, valid from 20' info.out || die "$(cat info.out)"
+ours doctor "nbds://$at/?tls-certificates=distrust" --json >doctor.json && die "doctor: trusted"
+jq -e '[.findings[] | select(.topic == "target")] | .[0].state == "failure" and .[0].code == "auth" and
+	(.[1] | .check == "certificate" and .issuer == "CN=ca" and .names == "127.0.0.1" and .state == "warning")' doctor.json || die "$(cat doctor.json)"
 error 1 auth "$at" "another.name 'wrong' tls-hostname" ours info "nbds://$at/?tls-certificates=client&tls-hostname=wrong"
 error 1 auth "$at" "can't.be.trusted ca-cert.pem" ours info "nbds://$at/?tls-certificates=distrust"
 error 1 auth "$at" 'certificate' ours info "nbds://$at/?tls-certificates=anonymous"

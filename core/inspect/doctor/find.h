@@ -55,6 +55,11 @@ void doctor_independence(
 struct cJSON;
 /* Examine the paths of the URI, given the document of `info`. */
 void doctor_uri_paths(struct doctor *, const struct cJSON *);
+/* Report the certificates in the document of `info`, which may be NULL. */
+void doctor_certificates(struct doctor *, const struct cJSON *);
+/* Whether the server's certificates may be the reason of doctor->why; then set the URI to see them.
+ */
+bool doctor_untrusted_uri(const struct doctor *, char uri[URI_MAX]);
 
 /* The topics. */
 void doctor_kernel(struct doctor *);

@@ -291,6 +291,22 @@ static bool may_be_another(const struct diag *why)
 	}
 }
 
+/* Show the certificates of a server that is not trusted. */
+static void probe_untrusted(struct doctor *doctor, struct probe *probe)
+{
+	struct probes probes = probes_of(doctor, false);
+	char uri[URI_MAX];
+
+	if (!doctor_untrusted_uri(doctor, uri))
+		return;
+	applet_run_free(&probe->run);
+	memset(probe, 0, sizeof(*probe));
+	probe_start(&probes, probe, doctor_remaining_ms(doctor, 2),
+		(const char *[]){ "info", uri, NULL });
+	probes_wait(&probes);
+	doctor_certificates(doctor, probe->run.result);
+}
+
 static void examine(struct doctor *doctor, struct probe *probe, struct other *other)
 {
 	const uint64_t ms = probe_target(doctor, probe);
@@ -298,11 +314,13 @@ static void examine(struct doctor *doctor, struct probe *probe, struct other *ot
 	if (!doctor->why.err) {
 		report_answer(doctor, probe, ms);
 		doctor_uri_paths(doctor, probe->run.result);
+		doctor_certificates(doctor, probe->run.result);
 		return;
 	}
 	if (may_be_another(&doctor->why) && doctor->parsed->host[0] && !doctor_is(doctor, "srp"))
 		probe_other_services(doctor, other);
 	report_failure(doctor, host_answers(other));
+	probe_untrusted(doctor, probe);
 	report_other_services(doctor, other);
 	for (unsigned i = 0; i < SERVICES; i++)
 		applet_run_free(&other[i].probe.run);

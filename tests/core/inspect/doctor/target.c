@@ -10,6 +10,7 @@
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SECOND 1000000000ull
@@ -21,6 +22,7 @@ int __wrap_kernel_firewall(struct firewall *, struct diag *);
 static _Atomic unsigned *runs; /* shared with the children */
 /* "APPLET=WORD", separated by blanks, or the start of one: what gets an answer */
 static const char *answers;
+static const char *exactly; /* NULL, or what alone gets an answer */
 static const char *failure; /* code and errno of the others */
 static const char *records = "[]", *content = "";
 static struct kernel_route route;
@@ -52,7 +54,9 @@ static int applet(int argc, char **word)
 		strcat(strcat(whole, " "), word[i]);
 	if (!strcmp(failure, "hangs"))
 		pause();
-	else if (strstr(answers, whole) || (*answers && !strncmp(whole, answers, strlen(answers))))
+	else if (exactly ? !strcmp(whole, exactly)
+			 : strstr(answers, whole) ||
+				   (*answers && !strncmp(whole, answers, strlen(answers))))
 		printf("{\"size\":1048576,\"versions\":[\"4.2\"],\"records\":%s%s}", records,
 			content);
 	else
@@ -145,6 +149,49 @@ static void fails(const char *uri, const char *code, unsigned asked, const char 
 	cr_assert_eq(*runs, asked, "%s: %u", code, *runs);
 	cr_assert_neq(e.doctor.why.err, 0);
 	end();
+}
+
+#define CERT(subject, until)                                                                       \
+	"{\"subject\":\"" subject "\",\"issuer\":\"CN=ca\",\"names\":\"disk.example\","            \
+	"\"valid_from\":\"2020-01-01\",\"valid_until\":\"" until "\"}"
+
+Test(target, certificates_of_the_server)
+{
+	char soon[512], date[12];
+	time_t at = time(NULL) + 10 * 86400;
+
+	strftime(date, sizeof(date), "%Y-%m-%d", gmtime(&at));
+	snprintf(soon, sizeof(soon),
+		",\"certificates\":[" CERT("CN=a", "2120-01-01") "," CERT(
+			"CN=b", "2021-01-01") "," CERT("CN=c", "%s") "]",
+		date);
+	begin("nbds://" HOST "/x", "info=nbds://" HOST "/x", "refused");
+	content = soon;
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "certificate", "CN=a", DOCTOR_OK, "disk.example CN=ca 2120-01-01");
+	found_it(&e.doctor, "certificate", "CN=b", DOCTOR_FAILURE, "2021-01-01 replace clock");
+	found_it(&e.doctor, "certificate", "CN=c", DOCTOR_WARNING, "renew");
+	cr_assert_str_eq(
+		fact_of(find_it(&e.doctor, "certificate", "CN=a"), "valid_until"), "2120-01-01");
+	end();
+}
+
+/* It is asked once more, without trust, unless the URI has tls-verify-peer=. */
+Test(target, certificates_of_a_server_that_is_not_trusted)
+{
+	exactly = "info=nbds://" HOST "/x?tls-certificates=/d&tls-verify-peer=no";
+	begin("nbds://" HOST "/x?tls-certificates=/d", "x", "auth");
+	content = ",\"certificates\":[" CERT("CN=a", "2120-01-01") "]";
+	doctor_target(&e.doctor);
+	found_it(&e.doctor, "answers", NULL, DOCTOR_FAILURE, "");
+	found_it(&e.doctor, "certificate", "CN=a", DOCTOR_OK, "");
+	cr_assert_eq(*runs, 2);
+	cr_assert_eq(e.doctor.why.code, DIAG_AUTH);
+	end();
+	fails("nbds://" HOST "/x?tls-psk-file=/k", "auth", 1, "");
+	fails("nbds://" HOST "/x?tls-verify-peer=yes", "auth", 1, "");
+	fails("nbds://" HOST "/x", "auth", 2, "");
+	fails("nbd://" HOST "/x", "auth", 1, "");
 }
 
 Test(target, others_are_asked_where_that_may_help)
