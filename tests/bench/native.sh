@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # NBD servers on this machine over a unix socket, in three placements; every server holds the same bytes in memory of its own. Then NBD
-# clients that copy from one server.
+# clients that copy from one server. At last the servers over TLS, with pre-shared keys.
 # shellcheck shell=bash disable=SC2154 # from run
 
 free_kb=$(awk '/^MemAvailable/ {print $2}' /proc/meminfo)
@@ -36,14 +36,16 @@ stop_servers() {
 	pid=() pids=()
 }
 
-uri() { echo "nbd+unix:///?socket=$tmp/$1"; }
+tls="" # or "yes"
+uri() { echo "nbd${tls:+s}+unix://${tls:+alice@}/?socket=$tmp/$1${tls:+&tls-psk-file=$tmp/keys.psk}"; }
 
 # One copy of the disk is qemu-nbd's; the others are filled from it, as what was never written is not read from memory.
 start_servers() {
 	local cpus=$1 name
-	server rdmastor "$cpus" "$RDMASTOR" export "ram:$size" --nbd "unix:$tmp/rdmastor"
-	server nbdkit "$cpus" nbdkit -f -U "$tmp/nbdkit" memory allocator=malloc "$size"
-	server qemu-nbd "$cpus" qemu-nbd -t -e 16 -f raw -k "$tmp/qemu-nbd" "$tmp/disk"
+	server rdmastor "$cpus" "$RDMASTOR" export "ram:$size" --nbd "unix:$tmp/rdmastor" ${tls:+--tls-psk-file "$tmp/keys.psk"}
+	server nbdkit "$cpus" nbdkit -f -U "$tmp/nbdkit" ${tls:+--tls=require --tls-psk="$tmp/keys.psk"} memory allocator=malloc "$size"
+	server qemu-nbd "$cpus" qemu-nbd -t -e 16 -f raw -k "$tmp/qemu-nbd" \
+		${tls:+--object "tls-creds-psk,id=tls,dir=$tmp,endpoint=server" --tls-creds tls} "$tmp/disk"
 	for name in "${!pid[@]}"; do
 		[ "$name" = qemu-nbd ] || nbdcopy "$tmp/disk" "$(uri "$name")"
 	done
@@ -120,6 +122,23 @@ clients() {
 	stop_servers
 }
 
+# Our client reads with AES-128-GCM; nbdcopy agrees on a suite with each server.
+over_tls() {
+	local n
+	(umask 077; echo "alice:$(head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n')" >"$tmp/keys.psk")
+	tls=yes
+	start_servers 1
+	for ((round = 1; round <= rounds; round++)); do
+		echo "native, TLS: round $round of $rounds" >&2
+		for n in rdmastor nbdkit qemu-nbd; do
+			bench_load "4 KiB random read QD1 over TLS, a CPU each" "$n" iops taskset -c 0 "$RDMASTOR" bench "$(uri "$n")" --iodepth 1 --runtime 1
+			copy "nbdcopy $size to null: over TLS, a CPU each" "$n" "taskset -c 0"
+		done
+	done
+	stop_servers
+	tls=""
+}
+
 head -c 64M /dev/urandom >"$tmp/part"
 for ((i = 0; i < mib; i += 64)); do cat "$tmp/part"; done >"$tmp/disk"
 rm "$tmp/part"
@@ -127,4 +146,5 @@ placement "client on CPU 0, server on CPU 1" 0 1
 placement "both on CPU 0" 0 0
 placement "not pinned" "" ""
 clients
+over_tls
 rm "$tmp/disk"
