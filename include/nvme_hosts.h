@@ -7,8 +7,8 @@
 struct nvme_hosts;
 struct target;
 
-/* Read a file with lines "HOSTNQN dhchap=SECRET [dhchap-ctrl=SECRET]"; '#' begins a comment.
- * DIAG_PERMISSION: other users can read it; DIAG_USAGE: a line is invalid. */
+/* Read a file (secret_list.h) with lines "HOSTNQN dhchap=SECRET [dhchap-ctrl=SECRET]". DIAG_USAGE:
+ * a line is invalid. */
 int nvme_hosts_read(struct nvme_hosts **, const char *path, struct diag *);
 unsigned nvme_hosts_count(const struct nvme_hosts *);
 void nvme_hosts_free(struct nvme_hosts *); /* wipes the secrets; NULL is allowed */

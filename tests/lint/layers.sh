@@ -15,16 +15,16 @@ boot    : applet_run attach attach_boot attach_nfs attach_nvme attach_srp disk_o
 inspect : access attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out :
-serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri : liburing.h
+serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri iscsi_initiators : liburing.h
 load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
 target  : access admission crc32c target reservation reservation_state serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out : netlink/* mbedtls/*
-proto   : tls serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* : mbedtls/*
+proto   : tls serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* iscsi_initiators secret_list : mbedtls/*
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
 net     : aes_gcm offload tls port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
 uri     : uri uri_read word :
-base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word : mbedtls/*
+base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word secret_list : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow min loop names policy wire'

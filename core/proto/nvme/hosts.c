@@ -1,66 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read the file of hosts that authenticate. All memory that held secrets is wiped. */
+/* Read the file of hosts that authenticate. */
 #include "hosts.h"
-#include "uri.h"
+#include "secret_list.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define FILE_MAX (1u << 20) /* bytes */
-#define BLANKS   " \t\r"
-
-/* Files that nothing but their owner can read. */
-static int open_file(const char *path, size_t *size, struct diag *diag)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	if (fd < 0)
-		return diag_sys(diag, errno, "open");
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "not a regular file");
-	} else if (st.st_mode & (S_IRWXG | S_IRWXO)) {
-		diag_set(diag, DIAG_PERMISSION, EACCES,
-			"other users have access to its secrets (mode %03o)", st.st_mode & 0777);
-		diag_hint(diag, "chmod 600 %s", path);
-	} else if (st.st_size > FILE_MAX) {
-		diag_set(diag, DIAG_USAGE, EFBIG, "larger than %u bytes", FILE_MAX);
-	} else {
-		*size = (size_t)st.st_size;
-		return fd;
-	}
-	close(fd);
-	return -diag->err;
-}
-
-/* Return the text, `size` bytes and a 0; NULL: diag is set. */
-static char *read_file(const char *path, size_t *size, struct diag *diag)
-{
-	int fd = open_file(path, size, diag);
-	char *text;
-	size_t at = 0;
-	ssize_t n = 1;
-
-	if (fd < 0)
-		return NULL;
-	text = calloc(1, *size + 1);
-	while (text && at < *size && n > 0) {
-		n = read(fd, text + at, *size - at);
-		at += n > 0 ? (size_t)n : 0;
-	}
-	if (!text || n < 0)
-		diag_sys(diag, text ? errno : ENOMEM, "read");
-	close(fd);
-	if (text && n < 0) {
-		explicit_bzero(text, *size);
-		free(text);
-		return NULL;
-	}
-	return text;
-}
 
 static int read_word(struct nvme_host *host, const char *word, struct diag *diag)
 {
@@ -81,21 +25,29 @@ static int read_word(struct nvme_host *host, const char *word, struct diag *diag
 		names[0], names[1]);
 }
 
-static int read_line(struct nvme_hosts *hosts, char *line, struct diag *diag)
+static int make_room(void *user, unsigned lines, struct diag *diag)
 {
+	struct nvme_hosts *hosts = user;
+
+	hosts->host = calloc(lines + 1, sizeof(*hosts->host));
+	return hosts->host ? 0 : diag_sys(diag, ENOMEM, "read");
+}
+
+static int read_line(void *user, unsigned number, const char *nqn, char *words, struct diag *diag)
+{
+	struct nvme_hosts *hosts = user;
 	struct nvme_host *host = &hosts->host[hosts->count];
-	char *rest, *nqn = strtok_r(line, BLANKS, &rest), *word;
+	const char *word;
 	int err = 0;
 
-	if (!nqn)
-		return 0;
+	(void)number;
 	if (strlen(nqn) > NVMF_NQN_MAX)
 		return diag_set(
 			diag, DIAG_USAGE, EINVAL, "host NQN longer than %u bytes", NVMF_NQN_MAX);
 	if (nvme_hosts_find(hosts, nqn))
 		return diag_set(diag, DIAG_USAGE, EEXIST, "host '%s' is in the file twice", nqn);
 	snprintf(host->nqn, sizeof(host->nqn), "%s", nqn);
-	while (!err && (word = strtok_r(NULL, BLANKS, &rest)))
+	while (!err && (word = secret_list_word(&words)))
 		err = read_word(host, word, diag);
 	if (!err && !host->secret[0].len)
 		err = diag_set(diag, DIAG_USAGE, EINVAL, "host '%s' has no dhchap=SECRET", nqn);
@@ -105,55 +57,20 @@ static int read_line(struct nvme_hosts *hosts, char *line, struct diag *diag)
 	return err;
 }
 
-static unsigned count_lines(const char *text)
-{
-	unsigned lines = 1;
-
-	while ((text = strchr(text, '\n'))) {
-		lines++;
-		text++;
-	}
-	return lines;
-}
-
-static int parse(struct nvme_hosts *hosts, const char *path, char *text, struct diag *diag)
-{
-	unsigned number = 0;
-	char *line;
-	int err = 0;
-
-	hosts->host = calloc(count_lines(text), sizeof(*hosts->host));
-	if (!hosts->host)
-		return diag_sys(diag, ENOMEM, "read");
-	while (!err && (line = strsep(&text, "\n"))) {
-		number++;
-		line[strcspn(line, "#")] = 0;
-		err = read_line(hosts, line, diag);
-	}
-	return err ? diag_ctx(diag, "%s line %u", path, number) : 0;
-}
-
 int nvme_hosts_read(struct nvme_hosts **out, const char *path, struct diag *diag)
 {
+	static const struct secret_list_reader reader = { .begin = make_room, .line = read_line };
 	struct nvme_hosts *hosts = calloc(1, sizeof(*hosts));
-	size_t size = 0;
-	char *text;
 	int err;
 
 	if (!hosts)
 		return diag_sys(diag, ENOMEM, "%s", path);
-	secret_disable_dumps();
-	text = read_file(path, &size, diag);
-	err = text ? parse(hosts, path, text, diag) : -diag->err;
-	if (text)
-		explicit_bzero(text, size);
-	free(text);
-	if (err) {
+	err = secret_list_read(path, &reader, hosts, diag);
+	if (err)
 		nvme_hosts_free(hosts);
-		return diag_ctx(diag, "%s", path);
-	}
-	*out = hosts;
-	return 0;
+	else
+		*out = hosts;
+	return err;
 }
 
 unsigned nvme_hosts_count(const struct nvme_hosts *hosts)

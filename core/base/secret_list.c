@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Read files that list peers and their secrets. All memory that held secrets is wiped. */
+#include "secret_list.h"
+#include "uri.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX (1u << 20) /* bytes */
+#define BLANKS   " \t\r"
+
+/* Files that nothing but their owner can read. */
+static int open_file(const char *path, size_t *size, struct diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return diag_sys(diag, errno, "open");
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		diag_set(diag, DIAG_USAGE, EINVAL, "not a regular file");
+	} else if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+		diag_set(diag, DIAG_PERMISSION, EACCES,
+			"other users have access to its secrets (mode %03o)", st.st_mode & 0777);
+		diag_hint(diag, "chmod 600 %s", path);
+	} else if (st.st_size > FILE_MAX) {
+		diag_set(diag, DIAG_USAGE, EFBIG, "larger than %u bytes", FILE_MAX);
+	} else {
+		*size = (size_t)st.st_size;
+		return fd;
+	}
+	close(fd);
+	return -diag->err;
+}
+
+/* Return the text, `size` bytes and a 0; NULL: diag is set. */
+static char *read_file(const char *path, size_t *size, struct diag *diag)
+{
+	int fd = open_file(path, size, diag);
+	char *text;
+	size_t at = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return NULL;
+	text = calloc(1, *size + 1);
+	while (text && at < *size && n > 0) {
+		n = read(fd, text + at, *size - at);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	if (!text || n < 0)
+		diag_sys(diag, text ? errno : ENOMEM, "read");
+	close(fd);
+	if (text && n < 0) {
+		explicit_bzero(text, *size);
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+char *secret_list_word(char **words)
+{
+	char *word = strtok_r(NULL, BLANKS, words);
+
+	if (!word || *word != '#')
+		return word;
+	*words = word + strlen(word);
+	return NULL;
+}
+
+static unsigned count_lines(const char *text)
+{
+	unsigned lines = 0;
+
+	while (*text) {
+		text += strspn(text, BLANKS);
+		lines += *text && *text != '#' && *text != '\n';
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return lines;
+}
+
+static int parse(const char *path, char *text, const struct secret_list_reader *reader, void *user,
+	struct diag *diag)
+{
+	unsigned number = 0;
+	char *line;
+	int err = reader->begin(user, count_lines(text), diag);
+
+	if (err)
+		return err;
+	while (!err && (line = strsep(&text, "\n"))) {
+		char *words = line;
+		const char *name = secret_list_word(&words);
+
+		number++;
+		if (name)
+			err = reader->line(user, number, name, words, diag);
+	}
+	if (!err && reader->end)
+		err = reader->end(user, &number, diag);
+	return err ? diag_ctx(diag, "%s line %u", path, number) : 0;
+}
+
+int secret_list_read(
+	const char *path, const struct secret_list_reader *reader, void *user, struct diag *diag)
+{
+	size_t size = 0;
+	char *text;
+	int err;
+
+	secret_disable_dumps();
+	text = read_file(path, &size, diag);
+	err = text ? parse(path, text, reader, user, diag) : -diag->err;
+	if (text)
+		explicit_bzero(text, size);
+	free(text);
+	return err ? diag_ctx(diag, "%s", path) : 0;
+}
