@@ -733,6 +733,15 @@ Test(nvme_auth, controllers_of_others)
 	end();
 }
 
+/* 4096 bytes, from that block on. */
+static void write_blocks(const uint8_t *data, uint64_t block)
+{
+	struct nvme_sqe write = raw_rw(raw, NVME_IO_WRITE, 6, block, 8);
+
+	write.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET, .block.len = put_le32(4096) };
+	raw_command(raw, &write, data, 4096);
+}
+
 /* A peer that claims a host's name but lacks its secret does not disturb it. */
 Test(nvme_auth, a_claimed_name_ends_nothing)
 {
@@ -750,6 +759,46 @@ Test(nvme_auth, a_claimed_name_ends_nothing)
 		raw_close(raw);
 	}
 	cr_assert_eq(disk->state, BDEV_UP);
+	end();
+}
+
+/* A write of the host that is in the disk becomes one of a former connection, which newer writes
+ * wait for, once the peer has authenticated, and not before. */
+Test(nvme_auth, a_claimed_name_fences_nothing)
+{
+	static uint8_t data[4096];
+	struct raw_host *admin, *io;
+	unsigned submitted;
+	uint16_t cntlid;
+
+	begin();
+	connected(false);
+	cntlid = (uint16_t)get_le64(raw->reply.result);
+	authenticated();
+	cr_assert_eq(enable(), 0);
+	admin = raw;
+	cr_assert_eq(connect_as(false, HOST, 1, cntlid), 0);
+	authenticated();
+	io = raw;
+	submitted = backing->submitted;
+	backing->hold = backing->keep = true;
+	write_blocks(data, 0);
+	while (backing->submitted == submitted)
+		turn();
+	for (unsigned authenticates = 0; authenticates < 2; authenticates++) {
+		connected(false);
+		if (authenticates)
+			authenticated();
+		else
+			challenged();
+		for (unsigned i = 0; i < 20; i++)
+			turn();
+		cr_assert_eq(backing->bdev.orphans, authenticates);
+		raw_close(raw);
+	}
+	backing->hold = backing->keep = false;
+	raw_close(io);
+	raw_close(admin);
 	end();
 }
 
@@ -793,15 +842,12 @@ Test(nvme_auth, authenticates_again_during_io)
 		cr_assert_eq(connect_as(iwarp, HOST, 1, cntlid), 0);
 		authenticated();
 		for (unsigned round = 0; round < 4; round++) {
-			struct nvme_sqe read = raw_rw(raw, NVME_IO_READ, 5, 0, 8),
-					write = raw_rw(raw, NVME_IO_WRITE, 6, 8 * round, 8);
+			struct nvme_sqe read = raw_rw(raw, NVME_IO_READ, 5, 0, 8);
 
 			memset(data, (int)round + 1, sizeof(data));
-			write.sgl = (struct nvme_sgl){ .type = NVME_SGL_OFFSET,
-				.block.len = put_le32(sizeof(data)) };
 			replies = raw->replies;
 			raw_command(raw, &read, NULL, 0);
-			raw_command(raw, &write, data, sizeof(data));
+			write_blocks(data, 8 * round);
 			cr_assert_eq(send_message(&usual), 0);
 			while (raw->replies < replies + 3 && !raw->over)
 				turn();
