@@ -142,10 +142,11 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 #define IWARP_ONLY " # the host needs an iWARP device, such as siw"
 
 static void show_transport(struct out *out, const struct net_portal *at, const char *nqn,
-	unsigned transports, const char *keys)
+	unsigned transports, bool chap, const char *keys)
 {
 	bool rdma = transports != TRANSPORT_TCP;
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
+	const char *secret = chap ? " --dhchap-secret KEY" : "";
 	char uri[URI_MAX], word[OUT_SHELL(NAME_PLAIN_MAX)];
 
 	uri_start(uri, rdma ? "nvme+rdma" : "nvme+tcp", at->host, at->port);
@@ -155,10 +156,10 @@ static void show_transport(struct out *out, const struct net_portal *at, const c
 	net_show_portal(out, at, transports);
 	out_text(out, "subnqn", NULL, "%s", nqn);
 	out_text(out, "rdmastor", "rdmastor: ", "%s%s", uri, keys);
-	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s", trtype, at->host,
-		at->port, word);
-	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s", trtype, at->host,
-		at->port, word, transports == TRANSPORT_IWARP ? IWARP_ONLY : "");
+	out_text(out, "nvme_cli", NULL, "nvme connect -t %s -a %s -s %u -n %s%s", trtype, at->host,
+		at->port, word, secret);
+	out_line(out, "nvme-cli: nvme connect -t %s -a %s -s %u -n %s%s%s", trtype, at->host,
+		at->port, word, secret, transports == TRANSPORT_IWARP ? IWARP_ONLY : "");
 	out_text(out, "spdk", "SPDK:     ", "trtype:%s adrfam:%s traddr:%s trsvcid:%u subnqn:%s",
 		upper, strchr(at->host, ':') ? "IPv6" : "IPv4", at->host, at->port, nqn);
 	out_end(out);
@@ -192,7 +193,7 @@ static void show(const struct front *front, struct out *out)
 			daemon_size_text(opt->disk[i].bdev->lim.size, size));
 	out_list(out, "connect");
 	for (unsigned i = 0; i < opt->listens; i++) {
-		bool no_crc = opt->listen[i].no_crc;
+		bool no_crc = opt->listen[i].no_crc, chap = opt->chap.hosts;
 		struct net_portal at;
 		struct addr bound;
 		unsigned transports = target_transports(net->target, i, &bound);
@@ -207,9 +208,10 @@ static void show(const struct front *front, struct out *out)
 			if (net_index(net, disk))
 				continue;
 			if (transports & TRANSPORT_RDMA)
-				show_transport(out, &at, nqn, transports & TRANSPORT_RDMA, keys);
+				show_transport(
+					out, &at, nqn, transports & TRANSPORT_RDMA, chap, keys);
 			if (transports & TRANSPORT_TCP)
-				show_transport(out, &at, nqn, TRANSPORT_TCP, "");
+				show_transport(out, &at, nqn, TRANSPORT_TCP, chap, "");
 		}
 	}
 	out_end(out);
