@@ -24,7 +24,8 @@
 		ISCSI_ROW_(type, member.fd[1], "target-secret-fd", 0, "N",                         \
 			"open descriptor to read the target's secret from"),                       \
 		ISCSI_ROW_(type, member.algs, "chap-algs", 0, "LIST",                              \
-			"CHAP digests to offer, of sha3-256, sha256, sha1, md5; default all")
+			"CHAP digests to offer, of sha3-256, sha256, sha1, md5; default all but "  \
+			"md5")
 #define ISCSI_TARGET_ROWS(type, member)                                                            \
 	ISCSI_ROW_(type, member.target, "target", 'T', "IQN", "name of the target"),               \
 		{ "portal", 'p', OPT_LIST, offsetof(type, member.portals), "HOST[:PORT]",          \

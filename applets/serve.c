@@ -12,8 +12,7 @@
 struct serve_options {
 	struct opt_common common;
 	struct daemon_options life;
-	struct serve_front_options front; /* of all protocols; without secrets */
-	const char *secret_file[2];
+	struct serve_front_options front; /* of all protocols */
 	struct opt_list group;
 	const char *cntlid_range;
 	bool nvmf, iscsi, srp;
@@ -62,14 +61,9 @@ static const struct opt rows[] = {
 		"repeatable" },
 	{ "allow", 0, OPT_LIST, AT(front.allow), "ADDRESS[/BITS]",
 		"address or network allowed to connect; default any; repeatable" },
-	{ "user", 0, OPT_TEXT, AT(front.user[0]), "NAME",
-		"CHAP user name that iSCSI initiators must have" },
-	{ "secret-file", 0, OPT_TEXT, AT(secret_file[0]), "FILE",
-		"file with the CHAP secret of initiators" },
-	{ "target-user", 0, OPT_TEXT, AT(front.user[1]), "NAME",
-		"CHAP name of this target; default its iSCSI name" },
-	{ "target-secret-file", 0, OPT_TEXT, AT(secret_file[1]), "FILE",
-		"file with this target's CHAP secret, for mutual CHAP" },
+	{ "initiators-file", 0, OPT_TEXT, AT(front.initiators_file), "FILE",
+		"initiators that must authenticate: lines NAME|* user=NAME secret=SECRET "
+		"[target-user=NAME] [target-secret=SECRET] [chap=md5]" },
 	DAEMON_ROWS(struct serve_options, life),
 	{ 0 },
 };
@@ -190,32 +184,6 @@ static int split(
 	return err;
 }
 
-static int split_iscsi(struct call *call, struct serve_front_options *front, char secret[2][258])
-{
-	static const char *const options[] = { "--secret-file", "--target-secret-file" };
-	static const char *const users[] = { "--user", "--target-user" };
-	const struct serve_options *opts = call->opts;
-	int err = split(call, "--iscsi", SERVE_ISCSI, front);
-
-	front->iqn = opts->front.iqn;
-	for (unsigned i = 0; !err && i < 2; i++) {
-		front->user[i] = opts->front.user[i];
-		if (opts->front.user[i] && !opts->secret_file[i])
-			return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s needs %s FILE",
-				users[i], options[i]);
-		/* the target's name is its user by default */
-		if (!i && opts->secret_file[i] && !opts->front.user[i])
-			return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s needs %s NAME",
-				options[i], users[i]);
-		if (!opts->secret_file[i])
-			continue;
-		err = secret_read(&call->notes, options[i], NULL, opts->secret_file[i], secret[i],
-			258, call->diag);
-		front->secret[i] = secret[i];
-	}
-	return err;
-}
-
 static int split_srp(struct call *call, struct serve_front_options *front)
 {
 	int err = split(call, "--srp", SERVE_SRP, front);
@@ -234,8 +202,9 @@ static int serve_main(struct call *call)
 		.hosts_file = opts->front.hosts_file,
 		.chap_hash = opts->front.chap_hash,
 		.chap_group = opts->front.chap_group };
-	struct serve_front_options iscsi = { 0 }, srp = { 0 };
-	char secret[2][258] = { 0 };
+	struct serve_front_options iscsi = { .iqn = opts->front.iqn,
+		.initiators_file = opts->front.initiators_file };
+	struct serve_front_options srp = { 0 };
 	const struct front_config fronts[] = {
 		{ &front_nvme, opts->nvmf, &nvmf },
 		{ &front_iscsi, opts->iscsi, &iscsi },
@@ -255,10 +224,9 @@ static int serve_main(struct call *call)
 			"--dhchap-hash and --dhchap-dhgroup need --hosts-file");
 	if (!opts->nvmf && opts->cntlid_range)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--cntlid-range needs --nvmf");
-	if (!opts->iscsi && (opts->front.iqn.count || opts->front.user[0] || opts->secret_file[0] ||
-				    opts->front.user[1] || opts->secret_file[1]))
-		return diag_set(call->diag, DIAG_USAGE, EINVAL,
-			"--iqn, and users and secrets of CHAP, need --iscsi");
+	if (!opts->iscsi && (opts->front.iqn.count || opts->front.initiators_file))
+		return diag_set(
+			call->diag, DIAG_USAGE, EINVAL, "--iqn and --initiators-file need --iscsi");
 	if (!opts->srp && opts->front.ib.count)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--ib needs --srp");
 	if (!opts->iscsi && !opts->srp && opts->front.allow_initiator.count)
@@ -269,14 +237,13 @@ static int serve_main(struct call *call)
 	if (!err && opts->nvmf)
 		err = split(call, "--nvmf", SERVE_NVMF, &nvmf);
 	if (!err && opts->iscsi)
-		err = split_iscsi(call, &iscsi, secret);
+		err = split(call, "--iscsi", SERVE_ISCSI, &iscsi);
 	if (!err && opts->srp)
 		err = split_srp(call, &srp);
 	if (!err) {
 		loop_raise_fd_limit();
 		err = daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));
 	}
-	explicit_bzero(secret, sizeof(secret));
 	return err;
 }
 
@@ -297,6 +264,8 @@ const struct applet applet_serve = {
 		"  rdmastor serve /dev/sdb --nvmf --tcp 10.0.0.1:4420 --tcp 10.0.1.1:4420 "
 		"--group 2\n"
 		"  rdmastor serve disk.img --iscsi --tcp :3260\n"
+		"  rdmastor serve disk.img --iscsi --tcp :3260 --initiators-file "
+		"/etc/rdmastor/initiators\n"
 		"  rdmastor serve disk.img --srp --rdma :5555\n"
 		"  rdmastor serve disk.img --srp --ib mlx5_0/1\n"
 		"  rdmastor serve nbd://10.0.0.7/vm1 --nvmf --tcp :4420 --ro\n",

@@ -36,9 +36,8 @@ struct serve_front_options {       /* of one protocol; members of others are emp
 	struct opt_list ib;        /* InfiniBand ports, for SRP by service ID */
 	struct opt_list nqn, allow_host;
 	struct opt_list iqn, allow_initiator;
-	struct opt_list allow; /* addresses and networks, of all protocols */
-	/* CHAP: [0] of initiators, [1] of the target; `secret` has their values. NULL: none */
-	const char *user[2], *secret[2];
+	struct opt_list allow;           /* addresses and networks, of all protocols */
+	const char *initiators_file;     /* with secrets of CHAP; NULL: unset */
 	uint16_t cntlid_min, cntlid_max; /* of NVMe controllers; 0: the default */
 	/* DH-HMAC-CHAP: file with hosts and secrets; names of the hash and DH group. NULL: unset */
 	const char *hosts_file, *chap_hash, *chap_group;

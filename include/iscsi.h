@@ -10,8 +10,9 @@ struct iscsi_auth {
 	const char *user, *secret; /* user NULL: no CHAP */
 	/* target_secret enables mutual CHAP. target_user NULL: any name of the target. */
 	const char *target_user, *target_secret;
-	unsigned algs; /* bits by enum iscsi_chap_alg - ISCSI_CHAP_MD5; 0: all */
+	unsigned algs; /* bits by enum iscsi_chap_alg - ISCSI_CHAP_MD5; 0: all but MD5 */
 };
+#define ISCSI_CHAP_ALL 0xfu /* of iscsi_auth.algs */
 /* Parse a list such as "sha3-256,sha256,sha1,md5"; "sha-256" (libiscsi) is sha256. -EINVAL: unknown
  * algorithm. */
 int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *);

@@ -16,6 +16,7 @@ struct iscsi_credentials { /* must not be copied; the owner erases it */
 	struct iscsi_identity from;
 	struct kernel_initiator name;
 	const char *file[2]; /* of the secrets; NULL: not from a file */
+	const char *algs;    /* list of CHAP digests; NULL: the default */
 	char secret[2][ISCSI_SECRET];
 };
 /* Read name, user and secrets of the initiator: from options, then the URI, then the environment.

@@ -13,6 +13,7 @@
 
 struct target;
 struct nvme_hosts;
+struct iscsi_initiators;
 
 struct target_disk_options {
 	struct bdev *bdev;
@@ -48,9 +49,8 @@ struct target_options {
 	const char *host[TARGET_HOSTS];
 	unsigned hosts;              /* 0: no restriction */
 	struct target_allows allows; /* not for unix sockets */
-	/* CHAP: [0] of hosts, [1] of the target for mutual CHAP; NULL: none. user[1] NULL: the name
-	 * of the target */
-	const char *user[2], *secret[2];
+	/* iSCSI: initiators that must authenticate; then others must be in `host`. NULL: none */
+	const struct iscsi_initiators *initiators;
 	/* DH-HMAC-CHAP; only NVMe */
 	struct target_chap {
 		/* hosts that must authenticate; then others must be in `host`. NULL: none */

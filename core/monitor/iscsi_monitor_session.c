@@ -127,11 +127,13 @@ static int find_secrets(struct monitor_session *session, int root, struct diag *
 	const struct kernel_iscsi_secrets *secrets = &session->secrets;
 	int err = kernel_iscsi_secrets(root, session->recovery.sid, &session->secrets, diag);
 
+	/* the kernel does not store with which digests the user wanted to log in */
 	session->from = (struct iscsi_identity){ .initiator = session->kernel.initiator,
 		.auth = { .user = or_null(secrets->user),
 			.secret = or_null(secrets->secret),
 			.target_user = or_null(secrets->target_user),
-			.target_secret = or_null(secrets->target_secret) } };
+			.target_secret = or_null(secrets->target_secret),
+			.algs = ISCSI_CHAP_ALL } };
 	return err;
 }
 

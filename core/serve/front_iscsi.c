@@ -3,12 +3,14 @@
  */
 #include "front.h"
 #include "iscsi.h"
+#include "iscsi_initiators.h"
 #include "names.h"
 #include <errno.h>
 #include <stdio.h>
 
 struct iscsi_front {
-	struct net_front net;
+	struct net_front net;                /* first member */
+	struct iscsi_initiators *initiators; /* NULL: no --initiators-file */
 	char name[TARGET_DISKS][sizeof(IQN_OWN) + UUID_TEXT];
 };
 
@@ -35,16 +37,17 @@ static int check_initiator(const char *option, const char *name, struct diag *di
 static int read_options(struct front *front)
 {
 	struct net_front *net = net_of(front);
+	struct iscsi_front *iscsi = (struct iscsi_front *)net;
 	const struct serve_front_options *options = net_options(net);
 	int err = net_read_disks(net, "iqn", &options->iqn, check_name);
 
-	for (unsigned i = 0; i < 2; i++) {
-		net->opt.user[i] = options->user[i];
-		net->opt.secret[i] = options->secret[i];
-	}
 	if (!err)
 		err = net_read_hosts(
 			net, "allow-initiator", &options->allow_initiator, check_initiator);
+	if (!err && options->initiators_file)
+		err = iscsi_initiators_read(
+			&iscsi->initiators, options->initiators_file, front->daemon->call->diag);
+	net->opt.initiators = iscsi->initiators;
 	return err ? err : net_read_listens(net, "iSER", "iSCSI", ISCSI_PORT);
 }
 
@@ -71,8 +74,42 @@ static int start(struct front *front)
 		return err;
 	name_disks(container_of(net, struct iscsi_front, net));
 	err = net_serve(net, iscsi_serve, "--rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
-	if (!err && !net->opt.hosts && !net->opt.user[0])
-		net_warn_open(net, "--allow-initiator");
+	if (!err && !net->opt.hosts && !net->opt.initiators)
+		net_warn_open(net, "--initiators-file, --allow-initiator");
+	return err;
+}
+
+static bool reload(struct front *front)
+{
+	struct iscsi_front *iscsi = (struct iscsi_front *)net_of(front);
+	const char *path = net_options(&iscsi->net)->initiators_file;
+	const struct call *call = front->daemon->call;
+	struct iscsi_initiators *initiators;
+	struct diag why = { 0 };
+
+	if (!iscsi->initiators)
+		return false;
+	if (iscsi_initiators_read(&initiators, path, &why)) {
+		call_warn(call, "%s: %s; keeping the old initiators", why.object, why.text);
+		return true;
+	}
+	if (iscsi->net.target)
+		iscsi_serve_initiators(iscsi->net.target, initiators);
+	iscsi->net.opt.initiators = initiators;
+	iscsi_initiators_free(iscsi->initiators);
+	iscsi->initiators = initiators;
+	call_note(call, "%s: %u initiators", path, iscsi_initiators_count(initiators));
+	return true;
+}
+
+/* A target that can't be stopped may still use the initiators. */
+static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
+{
+	struct iscsi_front *iscsi = (struct iscsi_front *)net_of(front);
+	int err = net_stop(front, timeout_ms, diag);
+
+	if (err != -EINPROGRESS)
+		iscsi_initiators_free(iscsi->initiators);
 	return err;
 }
 
@@ -93,32 +130,55 @@ static void show_disks(struct out *out, const struct net_front *net)
 /* a comment that a shell ignores */
 #define IWARP_ONLY " # the initiator needs an iWARP device, such as siw"
 
-/* transports: TCP, or those of RDMA. */
+/* open-iscsi offers only MD5 by default. */
+#define CHAP_ALGS "SHA3-256,SHA256,SHA1"
+
+/* With CHAP a record is made without discovery, in which open-iscsi has only MD5. */
+static void show_iscsiadm(struct out *out, const char *portal, const char *name, bool rdma,
+	bool chap, const char *only)
+{
+	char node[OUT_SHELL(NAME_PLAIN_MAX) + ADDR_TEXT + 64];
+
+	snprintf(node, sizeof(node), "iscsiadm -m node -T %s -p %s%s", name, portal,
+		rdma ? " -I iser" : "");
+	if (chap)
+		out_text(out, "iscsiadm", "iscsiadm:   ",
+			"%s -o new && %s -o update -n node.session.auth.authmethod -v CHAP "
+			"-n node.session.auth.chap_algs -v " CHAP_ALGS
+			" -n node.session.auth.username -v NAME "
+			"-n node.session.auth.password -v SECRET && %s -l%s",
+			node, node, node, only);
+	else
+		out_text(out, "iscsiadm",
+			"iscsiadm:   ", "iscsiadm -m discovery -t st -p %s%s && %s -l%s", portal,
+			rdma ? " -I iser" : "", node, only);
+}
+
+/* transports: TCP, or those of RDMA. chap: with words for a user and a secret. */
 static void show_transport(struct out *out, const struct net_portal *at, uint16_t group,
-	const char *name, const char *user, unsigned transports)
+	const char *name, bool chap, unsigned transports)
 {
 	bool rdma = transports != TRANSPORT_TCP;
 	const char *only = transports == TRANSPORT_IWARP ? IWARP_ONLY : "";
-	char uri[URI_MAX], keys[URI_MAX] = "", word[OUT_SHELL(NAME_PLAIN_MAX)];
+	char uri[URI_MAX], word[OUT_SHELL(NAME_PLAIN_MAX)];
 
 	uri_start(uri, rdma ? "iser" : "iscsi", at->host, at->port);
 	uri_add_name(uri, name);
 	uri_add_unit(uri, 0);
-	if (user)
-		uri_add_key(keys, "user", user);
 	out_shell(name, word, sizeof(word));
 	out_object(out, NULL);
 	net_show_portal(out, at, transports);
 	out_text(out, "target", NULL, "%s", name);
-	out_text(out, "rdmastor", "rdmastor:   ", "%s%s", uri, keys);
-	out_text(out, "iscsiadm", "iscsiadm:   ",
-		"iscsiadm -m discovery -t st -p %s%s && iscsiadm -m node -T %s -p %s%s -l%s",
-		at->text, rdma ? " -I iser" : "", word, at->text, rdma ? " -I iser" : "", only);
+	out_text(out, "rdmastor", "rdmastor:   ", "%s%s", uri,
+		chap ? "?user=NAME&secret-file=FILE" : "");
+	show_iscsiadm(out, at->text, word, rdma, chap, only);
 	out_text(out, "iscsistart", "iscsistart: ",
-		"iscsistart -i iqn.2024-01.com.example:host -t %s -a %s -p %u -g %u%s%s", word,
-		at->host, at->port, group, rdma ? " -P iface.transport_name=iser" : "", only);
+		"iscsistart -i iqn.2024-01.com.example:host -t %s -a %s -p %u -g %u%s%s%s", word,
+		at->host, at->port, group, rdma ? " -P iface.transport_name=iser" : "",
+		chap ? " -u NAME -w SECRET -P node.session.auth.chap_algs=" CHAP_ALGS : "", only);
 	if (transports != TRANSPORT_IWARP)
-		out_text(out, "libiscsi", "libiscsi:   ", "%s", uri);
+		out_text(out, "libiscsi", "libiscsi:   ", "%s://%s%s", rdma ? "iser" : "iscsi",
+			chap ? "NAME@" : "", strstr(uri, "://") + 3);
 	out_end(out);
 }
 
@@ -145,10 +205,10 @@ static void show(const struct front *front, struct out *out)
 				continue;
 			if (transports & TRANSPORT_RDMA)
 				show_transport(out, &at, opt->listen[i].group, opt->disk[disk].name,
-					opt->user[0], transports & TRANSPORT_RDMA);
+					opt->initiators, transports & TRANSPORT_RDMA);
 			if (transports & TRANSPORT_TCP)
 				show_transport(out, &at, opt->listen[i].group, opt->disk[disk].name,
-					opt->user[0], TRANSPORT_TCP);
+					opt->initiators, TRANSPORT_TCP);
 		}
 	}
 	out_end(out);
@@ -170,5 +230,6 @@ const struct front_kind front_iscsi = {
 	.status = status,
 	.set_access = net_set_access,
 	.changed = net_changed,
-	.stop = net_stop,
+	.reload = reload,
+	.stop = stop,
 };

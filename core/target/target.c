@@ -431,14 +431,15 @@ static int make_admission(struct target *target, struct diag *diag)
 	target->admission = calloc(1, sizeof(*target->admission));
 	if (!target->admission)
 		return diag_sys(diag, ENOMEM, "target");
-	*target->admission =
-		(struct target_admission){ .limit = { .connections = opt->connections,
-						   .announced = target->proto->announced,
-						   .listed = opt->hosts || opt->chap.hosts },
-			.quotas = opt->nloops * target->stores,
-			.evict = evict,
-			.full = opt->full,
-			.user = opt->full_user };
+	*target->admission = (struct target_admission){
+		.limit = { .connections = opt->connections,
+			.announced = target->proto->announced,
+			.listed = opt->hosts || opt->chap.hosts || opt->initiators },
+		.quotas = opt->nloops * target->stores,
+		.evict = evict,
+		.full = opt->full,
+		.user = opt->full_user
+	};
 	return 0;
 }
 

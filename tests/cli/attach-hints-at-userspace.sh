@@ -24,9 +24,10 @@ grep -q '^hint: .*,via=ublk or ,via=nbd' err || die "$(cat err)"
 stop
 
 echo longenoughsecret >secret
-chmod 600 secret
-ready serve ram:1M --iscsi --iqn iqn.2024-01.x:d --allow-initiator iqn.2024-01.x:me --user joe --secret-file secret --tcp 127.0.0.1:0
-at=$(sed -n 's/^rdmastor: *\(iscsi:.*\)?user=joe$/\1/p' out)
+echo 'iqn.2024-01.x:me user=joe secret=longenoughsecret' >initiators
+chmod 600 secret initiators
+ready serve ram:1M --iscsi --iqn iqn.2024-01.x:d --initiators-file initiators --tcp 127.0.0.1:0
+at=$(sed -n 's/^rdmastor: *\(iscsi:[^?]*\)?user=NAME&.*/\1/p' out)
 fails iser-login "$at?initiator=iqn.2024-01.x:me&loss=7" --user joe --secret-file secret
 [[ $(uri_of) == *'/0?'*'&loss=wait=7' ]] || die "$(cat err)"
 same JSON "$(ours info "$(uri_of)" --json | jq -r '[.initiator, .security] | join(" ")')" 'iqn.2024-01.x:me chap'

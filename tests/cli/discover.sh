@@ -73,8 +73,8 @@ cleanup_fn ended "$SERVER"
 same 'IPv4 of all addresses' "$($d -u iscsi://127.0.0.1:3262)" 'iscsi://127.0.0.1:3262/iqn.2024-01.test:o'
 same 'IPv6 of all addresses' "$($d -u iscsi://[::1]:3262)" 'iscsi://[::1]:3262/iqn.2024-01.test:o'
 # a target that wants CHAP
-(umask 077; printf hush1hush1hush >secret)
-serve ram:8M --iscsi --iqn iqn.2024-01.test:c --tcp 127.0.0.1:3263 --user joe --secret-file secret
+(umask 077; printf hush1hush1hush >secret; echo '* user=joe secret=hush1hush1hush' >initiators)
+serve ram:8M --iscsi --iqn iqn.2024-01.test:c --tcp 127.0.0.1:3263 --initiators-file initiators
 cleanup_fn ended "$SERVER"
 error 1 auth 127.0.0.1:3263 "iSCSI.over.TCP:.authentication.failed 'iscsi://USER@127.0.0.1:3263[?]secret-file=FILE'" $d 127.0.0.1:3263
 error 1 auth iscsi://127.0.0.1:3263 "failed 'iscsi://USER@127.0.0.1:3263[?]secret-file=FILE'" $d iscsi://127.0.0.1:3263

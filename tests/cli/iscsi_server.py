@@ -24,7 +24,7 @@ def request(c):
 
 
 KEYS = b'HeaderDigest=None\0DataDigest=None\0DefaultTime2Wait=0\0DefaultTime2Retain=0\0ErrorRecoveryLevel=0\0'
-CHALLENGE = b'CHAP_A=5\0CHAP_I=1\0CHAP_C=0x00112233445566778899aabbccddeeff\0'
+CHALLENGE = b'CHAP_A=7\0CHAP_I=1\0CHAP_C=0x00112233445566778899aabbccddeeff\0'
 # What the second stage is answered with.
 LIES = {
     'silent': b'',
@@ -108,7 +108,7 @@ def login(c, port):
             if b'AuthMethod=' in data:
                 reply(c, bhs, 0x23, 0, b'AuthMethod=CHAP\0')
             else:
-                reply(c, bhs, 0x23, 0, {'chap-foreign': CHALLENGE.replace(b'A=5', b'A=9'), 'chap-half': CHALLENGE[:18], 'chap-twice': CHALLENGE * 2,
+                reply(c, bhs, 0x23, 0, {'chap-foreign': CHALLENGE.replace(b'A=7', b'A=9'), 'chap-half': CHALLENGE[:18], 'chap-twice': CHALLENGE * 2,
                                         'chap-empty': CHALLENGE[:18] + b'CHAP_C=0x\0'}.get(how, CHALLENGE))
         elif how == 'endless':
             reply(c, bhs, 0x23, 0x40 | stage << 2, b'TargetAlias=x\0')

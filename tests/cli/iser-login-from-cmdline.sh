@@ -54,6 +54,12 @@ grep -q "${iqn}1 .*127.0.0.2.*kernel command line.*netroot=iser:" err ||
 plans 0 "root=iscsi:[::1]:6:3260:0:${iqn}0 iscsi_initiator=$me rd.iscsi.param=node.session.timeo.replacement_timeout=33" \
 	"${iqn}0 ::1 3260 tcp $me"
 grep -q 'wait=33$' text || die "rd.iscsi.param: $(cat text)"
+plans 0 "iscsi_initiator=$me netroot=iscsi:joe:hush1hush1hush@127.0.0.1::::${iqn}0 rd.iscsi.param=node.session.auth.chap_algs=SHA256,MD5" \
+	"${iqn}0 127.0.0.1 3260 tcp $me"
+! grep -q ignored err || die "rd.iscsi.param: $(cat err)"
+# shellcheck disable=SC2086 # several words
+! booted none "iscsi_initiator=$me netroot=iscsi:127.0.0.1::::${iqn}0 rd.iscsi.param=node.session.auth.chap_algs=rot13" $plan 2>err || die 'CHAP with rot13'
+grep -q "CHAP algorithm 'rot13'" err || die "rd.iscsi.param: $(cat err)"
 plans 0 "iscsi_initiator=$me iscsi_target_name=${iqn}0 iscsi_target_ip=127.0.0.1,127.0.0.2 iscsi_target_port=3261 iscsi_username=joe iscsi_password=hush1hush1hush" \
 	"${iqn}0 127.0.0.1 3261 tcp $me" "${iqn}0 127.0.0.2 3261 tcp $me"
 plans 3 "rd.iscsi.initiator=$me netroot=iscsi:3260 netroot=iscsi:127.0.0.1::::${iqn}0 rd.iscsi.param=node.startup=onboot rd.iscsi.login_retry_max=5" \

@@ -4,9 +4,10 @@
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 set -e
 echo longenoughsecret >secret
-chmod 600 secret
-ready serve ram:1M --iscsi --iqn iqn.2024-01.test:d --user joe --secret-file secret --tcp 127.0.0.1:0
-at=$(sed -n 's/^rdmastor: *\(iscsi:.*\)?user=joe$/\1/p' out)
+echo '* user=joe secret=longenoughsecret' >initiators
+chmod 600 secret initiators
+ready serve ram:1M --iscsi --iqn iqn.2024-01.test:d --initiators-file initiators --tcp 127.0.0.1:0
+at=$(sed -n 's/^rdmastor: *\(iscsi:[^?]*\)?user=NAME&.*/\1/p' out)
 uri="$at?user=joe&secret-file=$TMP/secret&queues=2"
 warned() { # COUNT APPLET WORD…
 	local count=$1

@@ -12,6 +12,7 @@ random_file other 4
 umask 077
 echo 'longenough1234' >secret
 printf wrongwrong1234 >wrong
+echo 'iqn.2024-01.lab:i user=joe secret=longenough1234' >initiators
 serve disk other --iscsi --rdma '127.0.0.1:0?rdma=iwarp' --tcp 127.0.0.1:0 --iqn $IQN --iqn $IQN --json
 valid out
 jq -e --arg t $IQN '.iscsi.connect | length == 2 and all(.target == $t) and .[0].trsvcid == .[1].trsvcid and
@@ -45,9 +46,9 @@ stop
 wait_running $EXPORT grep -q 'the target ends the session' export.err
 end_export
 
-serve disk --iscsi --rdma '127.0.0.1:0?rdma=iwarp' --iqn $IQN --user joe --secret-file secret --allow-initiator iqn.2024-01.lab:i
+serve disk --iscsi --rdma '127.0.0.1:0?rdma=iwarp' --iqn $IQN --initiators-file initiators
 ISER=$(sed -n 's/^rdmastor: *//p' out)
-[[ $ISER == *'?user=joe' ]] || die "without the user: $ISER"
+[[ $ISER == *'?user=NAME&secret-file=FILE' ]] || die "without words for a secret: $ISER"
 ISER=${ISER%\?*}
 error 1 auth '.*' 'CHAP' ours info "$ISER?initiator=iqn.2024-01.lab:i"
 error 1 auth '.*' 'login' ours info "$ISER?initiator=iqn.2024-01.lab:i&user=joe&secret-file=wrong"

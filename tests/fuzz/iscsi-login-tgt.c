@@ -7,14 +7,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct iscsi_auth auths[3] = { { 0 }, { .user = "joe", .secret = "longenoughsecret" },
+static const struct iscsi_auth auths[3] = { { 0 },
+	{ .user = "joe", .secret = "longenoughsecret", .algs = ISCSI_CHAP_ALL },
 	{ .user = "joe",
 		.secret = "longenoughsecret",
+		.algs = ISCSI_CHAP_ALL,
 		.target_user = "disk",
 		.target_secret = "anothergoodsecret" } };
 
 struct door {
 	const struct iscsi_auth *auth;
+	unsigned refused_algs;
 	uint16_t status;
 };
 
@@ -26,9 +29,11 @@ static uint16_t admit(
 	if (!*asked->initiator || (asked->target && !*asked->target) ||
 		strpbrk(asked->initiator, " \n\x1b"))
 		abort();
-	*grant = (struct iscsi_login_grant){
-		.auth = *door->auth, .redirect = "[fd00::2]:3261", .tpgt = 1, .tsih = 1
-	};
+	*grant = (struct iscsi_login_grant){ .auth = *door->auth,
+		.refused_algs = door->refused_algs,
+		.redirect = "[fd00::2]:3261",
+		.tpgt = 1,
+		.tsih = 1 };
 	return door->status;
 }
 
@@ -54,7 +59,9 @@ static void check(const struct iscsi_login_tgt *login, int next, const struct di
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t statuses[] = { 0, 0, 0, 0, 0, 0, ISCSI_MOVED, ISCSI_FORBIDDEN };
-	struct door door = { &auths[size % 3], statuses[size / 3 % 8] };
+	static const unsigned refused_algs[] = { 0, 1, ISCSI_CHAP_ALL };
+	struct door door = { &auths[size % 3], refused_algs[size / 24 % 3],
+		statuses[size / 3 % 8] };
 	struct iscsi_login_tgt_params how = {
 		.admit = admit, .user = &door, .rdma = size & 1, .recv_max = 8192
 	};

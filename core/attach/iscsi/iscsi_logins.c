@@ -33,7 +33,8 @@ static int read_boot(struct iscsi_logins *logins, struct diag *diag)
 		out_note(notes, "%s", line);
 	for (unsigned i = 0; i < w->params; i++) {
 		int len = (int)strcspn(w->param[i], "=");
-		bool known = false;
+		bool known = !strncmp(
+			w->param[i], ISCSI_CHAP_ALGS_RECORD "=", sizeof(ISCSI_CHAP_ALGS_RECORD));
 
 		for (unsigned j = 0; j < ISCSI_SETTINGS; j++)
 			known |= !strncmp(w->param[i], iscsi_setting[j].record, (size_t)len) &&
@@ -142,6 +143,8 @@ static void hint_userspace(struct attach_iscsi *one)
 	if (auth->target_secret)
 		uri_add_key(uri, "target-secret-file",
 			target->credentials.file[1] ? target->credentials.file[1] : "FILE");
+	if (target->credentials.algs)
+		uri_add_key(uri, "auth", target->credentials.algs);
 	if (params->src.ss.ss_family)
 		uri_add_key(uri, "src", addr_host(&params->src, at));
 	if (params->netdev)

@@ -50,7 +50,6 @@ static int read_auth(const struct out_notes *notes, struct iscsi_credentials *cr
 	struct diag *diag)
 {
 	struct iscsi_auth *auth = &credentials->from.auth;
-	const char *algs = first(options->algs, keys->algs, NULL);
 	int err = read_secret(notes, credentials, options, keys, 0, &auth->secret, diag);
 
 	auth->user = first(options->user[0], keys->user[0], getenv("LIBISCSI_CHAP_USERNAME"));
@@ -58,8 +57,9 @@ static int read_auth(const struct out_notes *notes, struct iscsi_credentials *cr
 		first(options->user[1], keys->user[1], getenv("LIBISCSI_CHAP_TARGET_USERNAME"));
 	if (!err)
 		err = read_secret(notes, credentials, options, keys, 1, &auth->target_secret, diag);
-	if (!err && algs)
-		err = iscsi_chap_algs(algs, &auth->algs, diag);
+	credentials->algs = first(options->algs, keys->algs, NULL);
+	if (!err && credentials->algs)
+		err = iscsi_chap_algs(credentials->algs, &auth->algs, diag);
 	if (err)
 		return err;
 	if (auth->user && !auth->secret) {
@@ -256,6 +256,7 @@ static int read_portal(struct iscsi_target *target, const struct iscsi_target_op
 static int read_boot_target(struct iscsi_target *target, const struct iscsi_boot_target *entry,
 	const struct iscsi_boot_config *boot_config, struct diag *diag)
 {
+	static const char chap_algs[] = ISCSI_CHAP_ALGS_RECORD;
 	struct uri *uri = &target->uri;
 	int err = uri_from_boot_target(uri, entry, diag);
 
@@ -270,6 +271,8 @@ static int read_boot_target(struct iscsi_target *target, const struct iscsi_boot
 		const char *param = boot_config->param[n];
 		size_t len = strcspn(param, "=");
 
+		if (len == sizeof(chap_algs) - 1 && !memcmp(param, chap_algs, len))
+			add_key(uri, "auth", param + len + 1);
 		for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 			if (!strncmp(iscsi_setting[i].record, param, len) &&
 				!iscsi_setting[i].record[len])

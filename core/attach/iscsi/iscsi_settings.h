@@ -20,6 +20,7 @@ struct iscsi_setting {
 	const char *help;
 };
 extern const struct iscsi_setting iscsi_setting[ISCSI_SETTINGS];
+#define ISCSI_CHAP_ALGS_RECORD "node.session.auth.chap_algs" /* credentials, not a setting */
 /* Set one value by option or record name; "node.conn[0]." and "node.conn." are the same. -ENOENT:
  * not a setting (iface.* records are the caller's); -EINVAL, -ERANGE: invalid value, and the text
  * begins with the name. */

@@ -56,7 +56,7 @@ int iscsi_record_set(struct iscsi_records *records, int root, const char *name, 
 		records->retry_max = (uint32_t)number;
 		return 0;
 	}
-	if (!strcmp(name, AUTH "chap_algs"))
+	if (!strcmp(name, ISCSI_CHAP_ALGS_RECORD))
 		return iscsi_chap_algs(value, &records->algs, diag);
 	for (unsigned i = 0; i < 4; i++)
 		if (!strcmp(name, auth[i].name)) {
@@ -122,7 +122,7 @@ static void fill_params(struct iscsi_start *s, unsigned i, uint32_t limit_ms)
 		auth->target_secret = entry->secret[1];
 	if (entry->user[1][0])
 		auth->target_user = entry->user[1];
-	auth->algs = records->algs;
+	auth->algs = records->algs ? records->algs : ISCSI_CHAP_ALL; /* as open-iscsi's */
 	s->attach[i].params = (struct iscsi_session_params){ .target = entry->name,
 		.boot_root = boot ? "ibft" : NULL,
 		.boot_target = boot ? entry->boot_target : NULL,

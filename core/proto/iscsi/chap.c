@@ -16,7 +16,8 @@ static const struct {
 	const char *name;
 	unsigned len;
 } algs[] = { { "md5", 16 }, { "sha1", 20 }, { "sha256", 32 }, { "sha3-256", 32 } };
-#define ALGS (sizeof(algs) / sizeof(algs[0]))
+#define MD5_HINT "a target that has only MD5 needs " ISCSI_CHAP_MD5_OPTION
+#define ALGS     (sizeof(algs) / sizeof(algs[0]))
 
 const char *iscsi_chap_name(unsigned alg)
 {
@@ -45,7 +46,7 @@ int iscsi_chap_algs(const char *text, unsigned *bits, struct diag *diag)
 				"unknown CHAP algorithm '%.*s': expected sha3-256, sha256, sha1 or "
 				"md5",
 				(int)n, p);
-		*bits |= 1u << (words[i].alg - ISCSI_CHAP_MD5);
+		*bits |= ISCSI_CHAP_BIT(words[i].alg);
 		p += n;
 		if (!*p)
 			return 0;
@@ -100,8 +101,11 @@ int iscsi_chap_verify(unsigned alg, uint8_t id, const char *secret, const uint8_
 
 bool iscsi_chap_allows(const struct iscsi_auth *auth, uint64_t alg)
 {
+	unsigned allowed =
+		auth->algs ? auth->algs : ISCSI_CHAP_ALL & ~ISCSI_CHAP_BIT(ISCSI_CHAP_MD5);
+
 	return alg >= ISCSI_CHAP_MD5 && alg - ISCSI_CHAP_MD5 < ALGS &&
-	       (!auth->algs || auth->algs & 1u << (alg - ISCSI_CHAP_MD5));
+	       allowed & ISCSI_CHAP_BIT(alg);
 }
 
 /* 12.1.3: with one secret the peer could reflect a challenge to us and use our response. */
@@ -140,11 +144,20 @@ static int read_alg(struct iscsi_chap *chap, const char *value, struct diag *dia
 {
 	if (chap->got_alg)
 		return sent_twice("CHAP_A", diag);
-	if (!strcmp(value, "Reject"))
-		return diag_set(diag, DIAG_AUTH, EACCES,
+	if (!strcmp(value, "Reject")) {
+		diag_set(diag, DIAG_AUTH, EACCES,
 			"the target supports none of the offered CHAP algorithms");
-	if (parse_u64(value, 0, 255, &chap->alg, NULL) || !iscsi_chap_allows(chap->auth, chap->alg))
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
+		if (!iscsi_chap_allows(chap->auth, ISCSI_CHAP_MD5))
+			diag_hint(diag, MD5_HINT);
+		return -EACCES;
+	}
+	if (parse_u64(value, 0, 255, &chap->alg, NULL) ||
+		!iscsi_chap_allows(chap->auth, chap->alg)) {
+		diag_set(diag, DIAG_PROTOCOL, EPROTO, "CHAP_A=%.20s was not offered", value);
+		if (chap->alg == ISCSI_CHAP_MD5)
+			diag_hint(diag, MD5_HINT);
+		return -EPROTO;
+	}
 	chap->got_alg = true;
 	return 0;
 }

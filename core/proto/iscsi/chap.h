@@ -7,6 +7,7 @@
 #include "wire/iscsi.h"
 
 #define ISCSI_CHAP_DIGEST_MAX 32
+#define ISCSI_CHAP_MD5_OPTION "--chap-algs md5" /* in hints; sess.c replaces it by a key */
 
 /* Return the name that iscsi_chap_algs() reads; NULL: unknown. */
 const char *iscsi_chap_name(unsigned alg);
@@ -17,6 +18,7 @@ unsigned iscsi_chap_digest(unsigned alg, uint8_t id, const char *secret, const u
  */
 int iscsi_chap_verify(unsigned alg, uint8_t id, const char *secret, const uint8_t *challenge,
 	size_t len, const char *value);
+#define ISCSI_CHAP_BIT(alg) (1u << ((alg)-ISCSI_CHAP_MD5)) /* of iscsi_auth.algs */
 bool iscsi_chap_allows(const struct iscsi_auth *, uint64_t alg);
 
 /* -EINVAL: both directions use the same secret (RFC 7143, 12.1.3). */

@@ -5,29 +5,46 @@
 #include "uri.h"
 #include <errno.h>
 
-void iscsi_chap_tgt_init(
-	struct iscsi_chap_tgt *chap, const struct iscsi_auth *auth, const uint8_t random[17])
+#define MD5_REFUSED                                                                                \
+	"the initiator offers no CHAP algorithm but MD5, which needs chap=md5 in the initiators "  \
+	"file"
+
+void iscsi_chap_tgt_init(struct iscsi_chap_tgt *chap, const struct iscsi_auth *auth,
+	unsigned refused_algs, const uint8_t random[17])
 {
-	*chap = (struct iscsi_chap_tgt){ .auth = auth, .id = random[16] };
+	*chap = (struct iscsi_chap_tgt){
+		.auth = auth, .refused_algs = refused_algs, .id = random[16]
+	};
 	memcpy(chap->challenge, random, sizeof(chap->challenge));
 }
 
-/* Return the first acceptable algorithm of the initiator's list; 0: none. */
-static unsigned choose(const struct iscsi_auth *auth, const char *list)
+/* Return the strongest acceptable algorithm of the initiator's list, which has the highest number;
+ * 0: none. *md5: the list has MD5. */
+static unsigned choose(const struct iscsi_auth *auth, const char *list, bool *md5)
 {
+	unsigned best = 0;
 	char number[8];
 	uint64_t alg;
 
-	while (iscsi_list_next(&list, number, sizeof(number)))
-		if (!parse_u64(number, 0, 255, &alg, NULL) && iscsi_chap_allows(auth, alg))
-			return (unsigned)alg;
-	return 0;
+	*md5 = false;
+	while (iscsi_list_next(&list, number, sizeof(number))) {
+		if (parse_u64(number, 0, 255, &alg, NULL))
+			continue;
+		*md5 |= alg == ISCSI_CHAP_MD5;
+		if (iscsi_chap_allows(auth, alg) && alg > best)
+			best = (unsigned)alg;
+	}
+	return best;
 }
 
 int iscsi_chap_tgt_challenge(
 	struct iscsi_chap_tgt *chap, const char *algs, struct wr *w, struct diag *diag)
 {
-	chap->alg = choose(chap->auth, algs);
+	bool md5;
+
+	chap->alg = choose(chap->auth, algs, &md5);
+	if (!chap->alg && md5)
+		return diag_set(diag, DIAG_AUTH, EACCES, MD5_REFUSED " (CHAP_A=%.40s)", algs);
 	if (!chap->alg)
 		return diag_set(diag, DIAG_AUTH, EACCES,
 			"no acceptable CHAP algorithm in CHAP_A=%.40s", algs);
@@ -74,6 +91,7 @@ static int respond(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_ke
 int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_chap_keys *keys,
 	struct wr *w, struct diag *diag)
 {
+	bool refused = chap->refused_algs & ISCSI_CHAP_BIT(chap->alg), named;
 	int right;
 
 	if (!keys->name || !keys->response)
@@ -83,7 +101,12 @@ int iscsi_chap_tgt_check(const struct iscsi_chap_tgt *chap, const struct iscsi_c
 		sizeof(chap->challenge), keys->response);
 	if (right < 0)
 		return diag_sys(diag, ENOMEM, "CHAP response");
-	if (!right || strcmp(keys->name, chap->auth->user))
+	named = !strcmp(keys->name, chap->auth->user);
+	if (chap->refused_algs == ISCSI_CHAP_ALL)
+		return diag_set(diag, DIAG_AUTH, EACCES, "unknown initiator");
+	if (refused)
+		return diag_set(diag, DIAG_AUTH, EACCES, MD5_REFUSED);
+	if (!right || !named)
 		return diag_set(diag, DIAG_AUTH, EACCES,
 			"unknown CHAP user '%.100s' or wrong secret", keys->name);
 	return keys->challenge || keys->id ? respond(chap, keys, w, diag) : 0;

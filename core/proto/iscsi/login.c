@@ -201,10 +201,17 @@ static int check_status(
 {
 	int err = iscsi_login_status(status_class, detail, login->params.auth->user, diag);
 
-	if (status_class == ISCSI_LOGIN_INITIATOR && detail < 2 && login->chap.got_alg &&
-		login->chap.alg == ISCSI_CHAP_SHA256) /* tgt 1.0.85 */
-		diag_hint(diag, "check user and secret; tgt mistakes SHA-256 for SHA1 and needs "
-				"--chap-algs md5");
+	if (status_class != ISCSI_LOGIN_INITIATOR || detail > 1 || !login->by_chap)
+		return err;
+	if (login->chap.got_alg && login->chap.alg == ISCSI_CHAP_SHA256) /* tgt 1.0.85 */
+		diag_hint(diag, "check user and secret; tgt mistakes SHA-256 for SHA1 and "
+				"needs " ISCSI_CHAP_MD5_OPTION);
+	else if (!login->chap.got_alg && !iscsi_chap_allows(login->params.auth, ISCSI_CHAP_MD5))
+		diag_hint(diag, "check user and secret; a target that has only MD5 "
+				"needs " ISCSI_CHAP_MD5_OPTION);
+	else if (login->params.auth->algs == ISCSI_CHAP_BIT(ISCSI_CHAP_MD5))
+		diag_hint(diag, "check user and secret; the target may not permit MD5: rdmastor "
+				"serve needs chap=md5 in its initiators file");
 	return err;
 }
 

@@ -195,7 +195,8 @@ static int admit(
 			diag_set(diag, DIAG_REFUSED, EACCES, "%s is refused with login status %04x",
 				login->initiator, status));
 	login->admitted = true;
-	iscsi_chap_tgt_init(&login->chap, &login->grant.auth, login->random);
+	iscsi_chap_tgt_init(
+		&login->chap, &login->grant.auth, login->grant.refused_algs, login->random);
 	if (*login->target)
 		iscsi_text_put(&login->out, "TargetPortalGroupTag", "%u", login->grant.tpgt);
 	return 0;
@@ -204,7 +205,7 @@ static int admit(
 static int auth_failed(struct iscsi_login_tgt *login, const char *why, struct diag *diag)
 {
 	return refuse(login, ISCSI_NOT_PROVED,
-		diag_set(diag, DIAG_AUTH, EACCES, "%s %s", login->initiator, why));
+		diag_set(diag, DIAG_AUTH, EACCES, "the initiator %s", why));
 }
 
 static bool has(const char *list, const char *word)

@@ -14,6 +14,9 @@ struct iscsi_login_names {
 struct iscsi_login_grant { /* the caller's strings, which outlive the login */
 	/* user NULL: no CHAP. target_secret needs target_user. */
 	struct iscsi_auth auth;
+	/* Bits of auth.algs: a response with one of these fails, as a wrong one does. All of them:
+	 * the initiator is unknown, and its answers are those to any other. */
+	unsigned refused_algs;
 	const char *redirect; /* HOST:PORT, with ISCSI_MOVED or ISCSI_MOVED_FOR_NOW */
 	uint16_t tpgt, tsih;  /* tsih: of the new session, not 0 */
 };

@@ -491,6 +491,23 @@ static int logged_in(struct iscsi_dial *dial, struct diag *diag)
 	return 1;
 }
 
+/* Replace hints at options: a disk has keys of its URI. */
+static void rewrite_hint(struct diag *why)
+{
+	char hint[sizeof(why->hint)];
+	const char *option;
+
+	memcpy(hint, why->hint, sizeof(hint));
+	option = strstr(hint, ISCSI_CHAP_MD5_OPTION);
+	if (option)
+		diag_hint(why, "%.*sauth=md5 in the URI", (int)(option - hint), hint);
+	else if (strstr(hint, "--secret-file"))
+		diag_hint(why,
+			"%sthe target may require CHAP: add user=NAME&secret-file=FILE to "
+			"the URI",
+			why->code == DIAG_CLOSED ? "is this an iSCSI port? If so, " : "");
+}
+
 static void dialled(struct iscsi_dial *dial)
 {
 	struct iscsi_sess *sess = container_of(dial, struct iscsi_sess, dial);
@@ -499,15 +516,7 @@ static void dialled(struct iscsi_dial *dial)
 		return;
 	if (!sess->base.why.err)
 		sess->base.why = dial->why;
-	/* Replace hints at options: a disk has keys of its URI. */
-	if (strstr(sess->base.why.hint, "--secret-file"))
-		diag_hint(&sess->base.why,
-			"%sthe target may require CHAP: add user=NAME&secret-file=FILE to "
-			"the URI",
-			sess->base.why.code == DIAG_CLOSED ? "is this an iSCSI port? If so, " : "");
-	else if (strstr(sess->base.why.hint, "--chap-algs"))
-		diag_hint(&sess->base.why, "check user and secret; if it is tgt, which mistakes "
-					   "SHA-256 for SHA1, add auth=md5 to the URI");
+	rewrite_hint(&sess->base.why);
 	end_session(sess);
 }
 

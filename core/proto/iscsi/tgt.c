@@ -2,6 +2,7 @@
 /* The iSCSI target: its names and their logical units, authorization of logins, and the list of
  * sessions. */
 #include "tgt.h"
+#include "names.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,8 @@ static void target_free(struct target *base)
 	for (unsigned i = 0; i < target->nodes; i++)
 		scsi_target_free(target->node[i].scsi);
 	forget_lost(target, NULL, 0);
+	pthread_mutex_destroy(&target->initiators_lock);
+	explicit_bzero(target->decoy, sizeof(target->decoy));
 	free(target);
 }
 
@@ -204,11 +207,27 @@ static uint16_t refuse_to_join(const struct iscsi_tgt_conn *conn)
 	return conn->node && known ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
 }
 
+/* The initiators may have been replaced since the login began. */
+static bool still_authenticates(const struct iscsi_tgt_conn *conn)
+{
+	const struct iscsi_initiators *list = conn->base.target->opt.initiators;
+
+	return conn->authenticates == (list && iscsi_initiators_find(list, conn->initiator));
+}
+
 static void authorize(struct loop_msg *hop)
 {
 	struct iscsi_tgt_conn *conn = container_of(hop, struct iscsi_tgt_conn, hop);
 	struct iscsi_target *target = iscsi_tgt_of(conn);
 
+	if (!still_authenticates(conn)) {
+		authorized(conn, ISCSI_NOT_PROVED);
+		return;
+	}
+	if (conn->unknown_node) {
+		authorized(conn, ISCSI_NOT_FOUND);
+		return;
+	}
 	if (conn->tsih) {
 		authorized(conn, refuse_to_join(conn));
 		return;
@@ -241,6 +260,39 @@ void iscsi_tgt_authorize(struct iscsi_tgt_conn *conn)
 	conn->tsih = get_be16(conn->login->first.tsih);
 	conn->hop.run = authorize;
 	loop_post(conn->base.target->loop, &conn->hop);
+}
+
+static void report_failure(struct loop_msg *hop)
+{
+	struct iscsi_tgt_conn *conn = container_of(hop, struct iscsi_tgt_conn, hop);
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_AUTH, EACCES, "initiator '%s' failed to authenticate: %s",
+		conn->initiator, conn->refused.text);
+	diag_ctx(&why, "%s", conn->base.name);
+	target_admission_report_refusal(conn->base.target->admission, &why);
+	authorized(conn, ISCSI_NOT_PROVED);
+}
+
+void iscsi_tgt_report_failure(struct iscsi_tgt_conn *conn)
+{
+	conn->login_pending = true;
+	conn->hop.run = report_failure;
+	loop_post(conn->base.target->loop, &conn->hop);
+}
+
+void iscsi_serve_initiators(struct target *base, const struct iscsi_initiators *list)
+{
+	struct iscsi_target *target = (struct iscsi_target *)base;
+
+	pthread_mutex_lock(&target->initiators_lock);
+	base->opt.initiators = list;
+	pthread_mutex_unlock(&target->initiators_lock);
+	for (struct iscsi_tgt_conn *conn = target->sessions; conn; conn = conn->next)
+		if (!still_authenticates(conn))
+			target_conn_kill(&conn->base,
+				"its initiator is no longer, or now, one of those that "
+				"authenticate");
 }
 
 /* ---- SendTargets. */
@@ -331,20 +383,20 @@ int iscsi_serve(struct target **out, struct loop *loop, const struct target_opti
 	uint32_t timeout_ms, struct diag *diag)
 {
 	struct iscsi_target *target = calloc(1, sizeof(*target));
-	int err;
+	uint8_t decoy[16];
+	int err = 0;
 
 	if (!target)
 		return diag_sys(diag, ENOMEM, "target");
-	target->auth = (struct iscsi_auth){ .user = opt->user[0],
-		.secret = opt->secret[0],
-		.target_user = opt->user[1],
-		.target_secret = opt->secret[1] };
+	pthread_mutex_init(&target->initiators_lock, NULL);
 	/* so that a session is not taken for one of another target of the same name */
 	if (getrandom(&target->last_tsih, sizeof(target->last_tsih), GRND_NONBLOCK) < 0)
 		target->last_tsih = 0;
 	for (unsigned i = 0; i < opt->disks; i++)
 		node_of(target, opt->disk[i].name)->disks |= 1u << i;
-	err = iscsi_auth_check(&target->auth, diag);
+	if (getrandom(decoy, sizeof(decoy), GRND_NONBLOCK) != sizeof(decoy))
+		err = diag_sys(diag, EAGAIN, "read random numbers");
+	hex_text(target->decoy, decoy, sizeof(decoy));
 	for (unsigned i = 0; !err && i < target->nodes; i++)
 		err = make_node(target, &target->node[i], opt, diag);
 	if (err) {

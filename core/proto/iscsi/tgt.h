@@ -4,9 +4,11 @@
  * loop. tgt_tcp.c, tgt_iser.c: carriers, which move its PDUs and data there. */
 #pragma once
 #include "ep.h"
+#include "initiators.h"
 #include "login_tgt.h"
 #include "pdu.h"
 #include "scsi.h"
+#include <pthread.h>
 
 #define ISCSI_TGT_CONNECTIONS 1024
 #define ISCSI_TGT_LOGIN_MS    10000
@@ -48,9 +50,11 @@ struct iscsi_tgt_lost {
 
 struct iscsi_target {
 	struct target base; /* first */
-	struct iscsi_auth auth;
 	struct iscsi_tgt_node node[TARGET_DISKS];
 	unsigned nodes;
+	char decoy[33]; /* the secret of unknown initiators */
+	/* of base.opt.initiators; the target's loop replaces it, and needs no lock to read it */
+	pthread_mutex_t initiators_lock;
 	/* on the target's loop */
 	struct iscsi_tgt_conn *sessions; /* the newest first */
 	struct iscsi_tgt_lost *lost;     /* the newest first, up to ISCSI_TGT_CONNECTIONS */
@@ -95,8 +99,11 @@ struct iscsi_tgt_answer { /* to a login, a text, a ping, a logout */
 struct iscsi_tgt_conn {                    /* first member of the carrier's connection */
 	struct target_conn base;           /* first */
 	struct iscsi_login_tgt *login;     /* NULL: finished */
+	struct iscsi_initiator *chap;      /* names and secrets, during the login */
 	struct diag refused;               /* why the login failed */
-	const struct iscsi_tgt_node *node; /* NULL: a discovery session */
+	const struct iscsi_tgt_node *node; /* NULL: a discovery session, or unknown_node */
+	bool authenticates;                /* with CHAP */
+	bool unknown_node; /* a fact that the initiator gets once it has authenticated */
 	struct scsi_nexus *nexus;
 	char initiator[ISCSI_NAME_MAX + 1];
 	uint8_t isid[6];
@@ -145,6 +152,9 @@ static inline uint16_t iscsi_tgt_portal_group(const struct iscsi_tgt_conn *conn)
 /* Authorize the login on the target's loop and reinstate the session, or refuse to add a connection
  * to one; iscsi_tgt_authorized() follows on the connection's loop, with conn->status. */
 void iscsi_tgt_authorize(struct iscsi_tgt_conn *);
+/* Report on the target's loop why the initiator has failed to authenticate; iscsi_tgt_authorized()
+ * follows. */
+void iscsi_tgt_report_failure(struct iscsi_tgt_conn *);
 const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *, const char *name);
 /* Build the answer to SendTargets=which in conn->targets: "All", a name, or "": this session's
  * target. -ENOMEM. */

@@ -479,6 +479,50 @@ static void handle_logout(struct iscsi_tgt_conn *conn)
 
 /* ---- The login. */
 
+static bool is_listed(const struct target_options *opt, const char *initiator)
+{
+	for (unsigned i = 0; i < opt->hosts; i++)
+		if (!strcmp(opt->host[i], initiator))
+			return true;
+	return false;
+}
+
+/* Copy the names and secrets of the initiator to conn->chap, unless it need not authenticate. An
+ * unknown one gets a secret that is in no file. *md5: MD5 is permitted to one of all initiators. */
+static void look_up(struct iscsi_tgt_conn *conn, struct iscsi_initiator *chap, bool *md5)
+{
+	struct iscsi_target *target = iscsi_tgt_of(conn);
+	const struct iscsi_initiator *known = NULL;
+
+	pthread_mutex_lock(&target->initiators_lock);
+	if (target->base.opt.initiators) {
+		known = iscsi_initiators_find(target->base.opt.initiators, conn->initiator);
+		conn->authenticates = known || !is_listed(&target->base.opt, conn->initiator);
+		*md5 = target->base.opt.initiators->md5;
+	}
+	if (known)
+		*chap = *known;
+	pthread_mutex_unlock(&target->initiators_lock);
+	if (!known)
+		memcpy(chap->secret[0], target->decoy, sizeof(target->decoy));
+}
+
+/* MD5 is refused after the response, not before it, if others may use it: so that its refusal does
+ * not tell which initiators are known. */
+static void require_chap(const struct iscsi_tgt_conn *conn, bool md5, const char *target,
+	struct iscsi_login_grant *grant)
+{
+	const struct iscsi_initiator *chap = conn->chap;
+	unsigned md5_bit = ISCSI_CHAP_BIT(ISCSI_CHAP_MD5);
+
+	grant->auth = (struct iscsi_auth){ .user = chap->user[0],
+		.secret = chap->secret[0],
+		.target_user = chap->user[1][0] ? chap->user[1] : target,
+		.target_secret = chap->secret[1][0] ? chap->secret[1] : NULL,
+		.algs = md5 ? ISCSI_CHAP_ALL : ISCSI_CHAP_ALL & ~md5_bit };
+	grant->refused_algs = !chap->name[0] ? ISCSI_CHAP_ALL : chap->md5 ? 0 : md5_bit;
+}
+
 /* Check the names of a login. The target's loop authorizes the session later. */
 static uint16_t admit(
 	void *user, const struct iscsi_login_names *names, struct iscsi_login_grant *grant)
@@ -486,22 +530,24 @@ static uint16_t admit(
 	struct iscsi_tgt_conn *conn = user;
 	const struct iscsi_target *target = iscsi_tgt_of(conn);
 	const struct target_options *opt = &target->base.opt;
-	bool allowed = !opt->hosts;
+	bool md5 = false;
 
-	for (unsigned i = 0; i < opt->hosts; i++)
-		allowed |= !strcmp(opt->host[i], names->initiator);
-	if (!allowed)
-		return ISCSI_FORBIDDEN;
-	conn->node = names->target ? iscsi_tgt_find(target, names->target) : NULL;
-	if (names->target && !conn->node)
-		return ISCSI_NOT_FOUND;
 	snprintf(conn->initiator, sizeof(conn->initiator), "%s", names->initiator);
 	memcpy(conn->isid, names->isid, sizeof(conn->isid));
-	*grant = (struct iscsi_login_grant){
-		.auth = target->auth, .tpgt = iscsi_tgt_portal_group(conn), .tsih = 1
-	};
-	if (!grant->auth.target_user)
-		grant->auth.target_user = conn->node ? conn->node->name : target->node[0].name;
+	conn->chap = calloc(1, sizeof(*conn->chap));
+	if (!conn->chap)
+		return ISCSI_NO_RESOURCES;
+	look_up(conn, conn->chap, &md5);
+	if (!conn->authenticates && opt->hosts && !is_listed(opt, names->initiator))
+		return ISCSI_FORBIDDEN;
+	conn->node = names->target ? iscsi_tgt_find(target, names->target) : NULL;
+	conn->unknown_node = names->target && !conn->node;
+	if (conn->unknown_node && !conn->authenticates)
+		return ISCSI_NOT_FOUND;
+	*grant = (struct iscsi_login_grant){ .tpgt = iscsi_tgt_portal_group(conn), .tsih = 1 };
+	if (conn->authenticates)
+		require_chap(
+			conn, md5, names->target ? names->target : target->node[0].name, grant);
 	return 0;
 }
 
@@ -529,7 +575,11 @@ static void end_login(struct iscsi_tgt_conn *conn)
 {
 	if (conn->login)
 		iscsi_login_tgt_end(conn->login);
+	if (conn->chap)
+		explicit_bzero(conn->chap, sizeof(*conn->chap));
+	free(conn->chap);
 	free(conn->login);
+	conn->chap = NULL;
 	conn->login = NULL;
 }
 
@@ -550,6 +600,10 @@ static bool handle_login(struct iscsi_tgt_conn *conn)
 
 	if (next == ISCSI_LOGIN_DONE) {
 		iscsi_tgt_authorize(conn);
+		return true;
+	}
+	if (next < 0 && login->answer && conn->refused.code == DIAG_AUTH) {
+		iscsi_tgt_report_failure(conn);
 		return true;
 	}
 	if (next < 0 && !login->answer) {
@@ -621,8 +675,9 @@ void iscsi_tgt_authorized(struct loop_msg *hop)
 		return;
 	}
 	if (conn->status) {
-		diag_set(&conn->refused, DIAG_BUSY, EBUSY, "login refused with status %04x",
-			conn->status);
+		if (!conn->refused.err)
+			diag_set(&conn->refused, DIAG_BUSY, EBUSY, "login refused with status %04x",
+				conn->status);
 		conn->login->out.p = conn->login->data;
 		conn->login->rsp.flags = 0;
 		conn->login->rsp.status_class = (uint8_t)(conn->status >> 8);

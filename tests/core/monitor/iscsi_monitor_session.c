@@ -103,7 +103,7 @@ Test(iscsi_monitor_session, all_is_as_it_was)
 	cr_assert_str_eq(session.from.auth.user, "joe");
 	cr_assert_str_eq(session.from.auth.secret, "twelve bytes");
 	cr_assert(!session.from.auth.target_user && !session.from.auth.target_secret &&
-		  !session.from.auth.algs);
+		  session.from.auth.algs == ISCSI_CHAP_ALL);
 	cr_assert(set->replacement_timeout == -1 && set->noop_interval == 7 &&
 		  set->noop_timeout == 8 && set->abort_timeout == 15);
 	cr_assert(set->lu_reset_timeout == 31 && set->tgt_reset_timeout == 32 &&

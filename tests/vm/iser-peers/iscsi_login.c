@@ -17,7 +17,7 @@ static struct server {
 	const char *only, *moved;
 	struct addr at;
 	struct loop *loop;
-} server;
+} server = { .auth.algs = ISCSI_CHAP_ALL };
 
 struct conn {
 	struct stream *stream;

@@ -10,8 +10,11 @@
 static struct diag why;
 static const uint8_t challenge[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 static const uint8_t noise[17] = { 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 42 };
-static const struct iscsi_auth one_way = { .user = "joe", .secret = "longenoughsecret" };
+static const struct iscsi_auth one_way = {
+	.user = "joe", .secret = "longenoughsecret", .algs = ISCSI_CHAP_ALL
+};
 static const struct iscsi_auth mutual = { .user = "joe",
+	.algs = ISCSI_CHAP_ALL,
 	.secret = "longenoughsecret",
 	.target_secret = "anothergoodsecret",
 	.target_user = "disk" };
@@ -44,7 +47,7 @@ static struct iscsi_chap begun(const struct iscsi_auth *auth)
 	struct iscsi_chap chap;
 
 	iscsi_chap_init(&chap, auth, noise);
-	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "5", &why), 0);
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "5", &why), 0, "%s", why.text);
 	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_I", "1", &why), 0);
 	cr_assert_eq(
 		iscsi_chap_receive(&chap, "CHAP_C", "0x000102030405060708090a0b0c0d0e0f", &why), 0);
@@ -61,6 +64,15 @@ Test(iscsi_chap, what_is_offered)
 	iscsi_chap_init(&chap, &one_way, noise);
 	iscsi_chap_offer(&chap, &w);
 	cr_assert_str_eq(text, "CHAP_A=8,7,6,5");
+	some.algs = 0;
+	iscsi_chap_init(&chap, &some, noise);
+	w = wr_init(text, sizeof(text));
+	iscsi_chap_offer(&chap, &w);
+	cr_assert_str_eq(text, "CHAP_A=8,7,6");
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "5", &why), -EPROTO);
+	diag_says(&why, DIAG_PROTOCOL, NULL, "CHAP_A=5 MD5 --chap-algs_md5");
+	cr_assert_eq(iscsi_chap_receive(&chap, "CHAP_A", "Reject", &why), -EACCES);
+	diag_says(&why, DIAG_AUTH, NULL, "none MD5 --chap-algs_md5");
 	cr_assert_eq(iscsi_chap_algs("sha1,MD5", &some.algs, &why), 0);
 	iscsi_chap_init(&chap, &some, noise);
 	w = wr_init(text, sizeof(text));

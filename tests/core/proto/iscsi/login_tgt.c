@@ -213,6 +213,7 @@ Test(iscsi_login_tgt, chap_of_every_kind)
 		for (unsigned mutual = 0; mutual < 2; mutual++) {
 			struct iscsi_auth here = both, there = mutual ? both : joe;
 
+			there.algs = ISCSI_CHAP_ALL;
 			here.algs = 1u << alg;
 			open_door(&here);
 			start(alg & 1 ? "iqn.x:t" : NULL, &there, false);
@@ -225,7 +226,17 @@ Test(iscsi_login_tgt, chap_of_every_kind)
 	open_door(&both);
 	start(NULL, &joe, false);
 	cr_assert_eq(run(), ISCSI_LOGIN_DONE);
-	cr_assert_eq(ini.chap.alg, ISCSI_CHAP_SHA3_256, "the initiator's first");
+	cr_assert_eq(ini.chap.alg, ISCSI_CHAP_SHA3_256, "the strongest");
+	end();
+	/* not the initiator's first */
+	open_door(&both);
+	start(NULL, &joe, false);
+	cr_assert_eq(to_target(), ISCSI_LOGIN_SEND);
+	cr_assert_eq(to_initiator(), ISCSI_LOGIN_SEND);
+	ini.out = wr_init(ini.data, sizeof(ini.data));
+	iscsi_text_put(&ini.out, "CHAP_A", "5,6,7,9");
+	cr_assert_eq(to_target(), ISCSI_LOGIN_SEND, "%s", tgt_why.text);
+	cr_assert_eq(tgt.chap.alg, ISCSI_CHAP_SHA256);
 	end();
 }
 
@@ -251,10 +262,10 @@ Test(iscsi_login_tgt, who_does_not_prove_itself)
 	md5.algs = 1;
 	other.target_secret = "wrongwrongwrong1";
 	tape.target_user = "tape";
-	refused(&joe, &no_auth, ISCSI_NOT_PROVED, "iqn.x:me CHAP");
+	refused(&joe, &no_auth, ISCSI_NOT_PROVED, "initiator CHAP");
 	refused(&joe, &jim, ISCSI_NOT_PROVED, "jim secret");
 	refused(&joe, &wrong, ISCSI_NOT_PROVED, "joe secret");
-	refused(&no_auth, &both, ISCSI_NOT_PROVED, "iqn.x:me CHAP secret");
+	refused(&no_auth, &both, ISCSI_NOT_PROVED, "initiator CHAP secret");
 	refused(&joe, &both, ISCSI_NOT_PROVED, "target secret");
 	refused(&both, &other, 0, "target secret");
 	refused(&both, &tape, 0, "disk tape");
@@ -262,12 +273,42 @@ Test(iscsi_login_tgt, who_does_not_prove_itself)
 	wrong = both;
 	wrong.algs = 1;
 	refused(&wrong, &md5, ISCSI_NOT_PROVED, "CHAP_A=6");
+	md5.algs = 1;
+	refused(&joe, &md5, ISCSI_NOT_PROVED, "MD5 chap=md5 CHAP_A=5");
+	text_says(why.hint, "MD5 chap=md5");
+	text_says(why.text, "0201");
 	/* the same secret for both, and a challenge that is given back */
 	open_door(&both);
 	start(NULL, &both, false);
 	memcpy(ini.chap.own, hiss, sizeof(ini.chap.own));
 	cr_assert_lt(run(), 0);
 	diag_says(&tgt_why, DIAG_AUTH, NULL, "challenge");
+	end();
+}
+
+/* A response that fails whatever it is: the answers are those to a wrong secret. */
+Test(iscsi_login_tgt, responses_that_must_fail)
+{
+	static const unsigned refused_algs[] = { ISCSI_CHAP_ALL, 1 };
+	struct iscsi_auth all = joe, md5 = joe;
+
+	all.algs = ISCSI_CHAP_ALL;
+	md5.algs = 1;
+	for (unsigned i = 0; i < 2; i++) {
+		open_door(&all);
+		door.grant.refused_algs = refused_algs[i];
+		start("iqn.x:t", &md5, false);
+		cr_assert_lt(run(), 0);
+		cr_assert_eq(ISCSI_LOGIN_STATUS(tgt.rsp.status_class, tgt.rsp.status_detail),
+			ISCSI_NOT_PROVED);
+		cr_assert_eq(tgt.step, ISCSI_TGT_PROOF);
+		diag_says(&tgt_why, DIAG_AUTH, NULL, i ? "MD5 chap=md5" : "unknown_initiator");
+		end();
+	}
+	open_door(&all);
+	door.grant.refused_algs = 1;
+	start("iqn.x:t", &joe, false);
+	cr_assert_eq(run(), ISCSI_LOGIN_DONE, "%s%s", why.text, tgt_why.text);
 	end();
 }
 
@@ -396,7 +437,7 @@ static void errs(const struct iscsi_auth *auth, unsigned status, const char *wor
 Test(iscsi_login_tgt, initiators_that_err)
 {
 	const struct ask names = SAYS(TO_KEYS, NAMES), method = SAYS(0, NAMES "\0AuthMethod=CHAP"),
-			 alg = SAYS(0, "CHAP_A=5");
+			 alg = SAYS(0, "CHAP_A=7");
 
 	ERRS(&no_auth, 0x0207, "InitiatorName", SAYS(TO_KEYS, "SessionType=Discovery"));
 	ERRS(&no_auth, 0x0207, "TargetName", SAYS(TO_KEYS, "InitiatorName=iqn.x:me"));
@@ -421,9 +462,9 @@ Test(iscsi_login_tgt, initiators_that_err)
 		SAYS(0, "AuthMethod=None"));
 	ERRS(&no_auth, 0x0200, "CHAP keys", SAYS(0, NAMES "\0AuthMethod=None"), alg);
 	ERRS(&no_auth, 0x020b, "opcode 0x04", names, (struct ask){ .opcode = 0x44, .text = "" });
-	ERRS(&joe, 0x0201, "iqn.x:me CHAP", names);
-	ERRS(&joe, 0x0201, "iqn.x:me CHAP", SAYS(TO_FULL, NAMES));
-	ERRS(&joe, 0x0201, "iqn.x:me CHAP", SAYS(TO_KEYS, NAMES "\0AuthMethod=XCHAP,CHAPX,None"));
+	ERRS(&joe, 0x0201, "initiator CHAP", names);
+	ERRS(&joe, 0x0201, "initiator CHAP", SAYS(TO_FULL, NAMES));
+	ERRS(&joe, 0x0201, "initiator CHAP", SAYS(TO_KEYS, NAMES "\0AuthMethod=XCHAP,CHAPX,None"));
 	ERRS(&joe, 0x0200, "CHAP keys", method, SAYS(0, "CHAP_N=joe\0CHAP_R=0x00"));
 	ERRS(&joe, 0x0200, "CHAP keys", method, alg, alg);
 	ERRS(&joe, 0x0200, "CHAP_R", method, alg, SAYS(TO_KEYS, "CHAP_N=joe"));
