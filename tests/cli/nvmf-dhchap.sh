@@ -17,6 +17,7 @@ key() { case $1 in *\?*) echo "$1&$2" ;; *) echo "$1?$2" ;; esac; }
 
 echo "$HOST dhchap=$one dhchap-ctrl=$two # the only one" >hosts
 serve ram:8M "${listen[@]}" --hosts-file hosts --log log
+[ "$(grep -c '^nvme-cli: nvme connect .* --dhchap-secret KEY\b' out)" = 2 ] || die "$(cat out)"
 for uri in $(uris); do
 	uri=$(key "$uri" "hostnqn=$HOST")
 	same one-way "$(security "$uri&dhchap-secret-file=one")" dh-hmac-chap

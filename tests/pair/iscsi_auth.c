@@ -26,7 +26,7 @@
 #define MINE  " user=joe secret=longenoughsecret"
 #define LINES                                                                                      \
 	ME MINE " target-user=disk target-secret=anothergoodsecret\n" OTHER                        \
-		" user=jim secret=secretofanother\n"
+		" user=jim secret=secret#of#another\n"
 
 static struct iscsi_initiators *initiators;
 static char folder[32];
@@ -168,8 +168,8 @@ Test(iscsi_auth, iser)
 Test(iscsi_auth, secrets_of_others)
 {
 	begin(LINES "* user=any secret=secretofanybody\n");
-	refused(ME, "joe", "secretofanother", "0201 secret");
-	refused(ME, "jim", "secretofanother", "0201 secret");
+	refused(ME, "joe", "secret#of#another", "0201 secret");
+	refused(ME, "jim", "secret#of#another", "0201 secret");
 	refused(ME, "jim", "longenoughsecret", "0201 secret");
 	refused(ME, "any", "secretofanybody", "0201 secret");
 	refused(ME, NULL, NULL, "0201 CHAP secret-file");
@@ -178,15 +178,15 @@ Test(iscsi_auth, secrets_of_others)
 		why.text);
 	host_hang_up();
 	cr_assert_eq(
-		attach_as(false, OTHER, "jim", "secretofanother", NULL, ""), 0, "%s", why.text);
+		attach_as(false, OTHER, "jim", "secret#of#another", NULL, ""), 0, "%s", why.text);
 	host_hang_up();
 	/* a target without a secret of its own, and with another one */
-	cr_assert_eq(attach_as(false, OTHER, "jim", "secretofanother", "anothergoodsecret", ""),
+	cr_assert_eq(attach_as(false, OTHER, "jim", "secret#of#another", "anothergoodsecret", ""),
 		-EACCES);
 	diag_says(&why, DIAG_AUTH, NULL, "0201");
 	host_hang_up();
 	cr_assert_eq(
-		attach_as(false, ME, "joe", "longenoughsecret", "secretofanother", ""), -EACCES);
+		attach_as(false, ME, "joe", "longenoughsecret", "secret#of#another", ""), -EACCES);
 	diag_says(&why, DIAG_AUTH, NULL, "mutual");
 	end();
 }
@@ -576,7 +576,7 @@ Test(iscsi_auth, removed_while_it_authenticates)
 	begin(LINES);
 	dial(ME, IQN, &joe, 1);
 	challenged();
-	replace_initiators(OTHER " user=jim secret=secretofanother\n");
+	replace_initiators(OTHER " user=jim secret=secret#of#another\n");
 	cr_assert_lt(log_in(), 0);
 	diag_says(&why, DIAG_AUTH, NULL, "0201");
 	hang_up();
@@ -601,7 +601,7 @@ Test(iscsi_auth, new_secrets)
 	for (unsigned i = 0; i < 20; i++)
 		turn();
 	cr_assert_not(raw->over, "a line still applies");
-	replace_initiators(OTHER " user=jim secret=secretofanother\n");
+	replace_initiators(OTHER " user=jim secret=secret#of#another\n");
 	is_over();
 	hang_up();
 	/* and one that gets a line must authenticate from then on */

@@ -961,6 +961,10 @@ Test(nvme_auth, files_of_hosts)
 	file_refused(HOST " dhchap=" SECRET " dhchap=" SECRET "\n", "twice");
 	file_refused(HOST " dhchap=" SECRET "\n" HOST " dhchap=" SECRET "\n", "twice");
 	cr_assert(strstr(why.object, "line 2"));
+	list = read_hosts(HOST "#1 dhchap=" SECRET " #one\n #" HOST " dhchap=x\n" HOST
+			       "#2\tdhchap=" SECRET "\r\n");
+	cr_assert_eq(nvme_hosts_count(list), 2);
+	nvme_hosts_free(list);
 	list = read_hosts("# none yet\n\n");
 	cr_assert_eq(nvme_hosts_count(list), 0);
 	nvme_hosts_free(list);
