@@ -521,6 +521,14 @@ Test(iscsi_auth, discovery)
 	cr_assert_eq(log_in(), ISCSI_LOGIN_DONE, "%s", why.text);
 	cr_assert(lists_targets());
 	hang_up();
+	/* removed since its login */
+	dial(ME, NULL, &joe, 1);
+	cr_assert_eq(log_in(), ISCSI_LOGIN_DONE, "%s", why.text);
+	replace_initiators(OTHER " user=jim secret=secret#of#another\n");
+	cr_assert_not(lists_targets());
+	cr_assert_not(raw->over);
+	hang_up();
+	replace_initiators(LINES);
 	dial(ME, NULL, &none, 1);
 	not_proved(exchange());
 	cr_assert_not(lists_targets());

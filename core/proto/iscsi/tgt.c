@@ -207,7 +207,8 @@ static uint16_t refuse_to_join(const struct iscsi_tgt_conn *conn)
 	return conn->node && known ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
 }
 
-/* The initiators may have been replaced since the login began. */
+/* The initiators may have been replaced since the login began. With the lock, or on the target's
+ * loop. */
 static bool still_authenticates(const struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_initiators *list = conn->base.target->opt.initiators;
@@ -332,8 +333,8 @@ static void list_portals(const struct iscsi_tgt_conn *conn, FILE *to)
 
 int iscsi_tgt_list_targets(struct iscsi_tgt_conn *conn, const char *which)
 {
-	const struct iscsi_target *target = iscsi_tgt_of(conn);
-	bool all = !strcmp(which, "All");
+	struct iscsi_target *target = iscsi_tgt_of(conn);
+	bool all = !strcmp(which, "All"), allowed;
 	FILE *to;
 
 	free(conn->targets);
@@ -342,7 +343,10 @@ int iscsi_tgt_list_targets(struct iscsi_tgt_conn *conn, const char *which)
 	to = open_memstream(&conn->targets, &conn->targets_len);
 	if (!to)
 		return -ENOMEM;
-	for (unsigned i = 0; i < target->nodes; i++) {
+	pthread_mutex_lock(&target->initiators_lock);
+	allowed = still_authenticates(conn);
+	pthread_mutex_unlock(&target->initiators_lock);
+	for (unsigned i = 0; allowed && i < target->nodes; i++) {
 		const struct iscsi_tgt_node *node = &target->node[i];
 
 		if (!all && (*which ? strcmp(which, node->name) != 0 : node != conn->node))

@@ -157,7 +157,7 @@ void iscsi_tgt_authorize(struct iscsi_tgt_conn *);
 void iscsi_tgt_report_failure(struct iscsi_tgt_conn *);
 const struct iscsi_tgt_node *iscsi_tgt_find(const struct iscsi_target *, const char *name);
 /* Build the answer to SendTargets=which in conn->targets: "All", a name, or "": this session's
- * target. -ENOMEM. */
+ * target. Empty if the initiator has been removed since its login. -ENOMEM. */
 int iscsi_tgt_list_targets(struct iscsi_tgt_conn *, const char *which);
 
 /* tgt_sess.c, for tgt.c */
