@@ -13,7 +13,7 @@ stop
 any=(--tcp 0.0.0.0:0 --rdma '0.0.0.0:0?rdma=iwarp')
 ready serve ram:1M ram:2M --nvmf "${any[@]}" --iscsi "${any[@]}" --srp --rdma '0.0.0.0:0?rdma=iwarp'
 same 'warnings of three protocols' "$(grep -c 'warning: .*any host' err)" 1
-grep -q 'warning: 0.0.0.0:0: .* --allow-host, --allow-initiator$' err || die "$(cat err)"
+grep -q 'warning: 0.0.0.0:0: .* --hosts-file, --allow-host, --initiators-file, --allow-initiator$' err || die "$(cat err)"
 stop
 serve ram:1M --nvmf --tcp 127.0.0.1:0
 ! grep -q -e '--allow-host' err || die "$(cat err)"
