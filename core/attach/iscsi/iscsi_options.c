@@ -257,6 +257,8 @@ static int read_boot_target(struct iscsi_target *target, const struct iscsi_boot
 	const struct iscsi_boot_config *boot_config, struct diag *diag)
 {
 	static const char chap_algs[] = ISCSI_CHAP_ALGS_RECORD;
+	/* firmware and other boot tools mean MD5 by CHAP, and have no word for it */
+	const char *algs = entry->user[0][0] ? "sha3-256,sha256,sha1,md5" : NULL;
 	struct uri *uri = &target->uri;
 	int err = uri_from_boot_target(uri, entry, diag);
 
@@ -272,12 +274,13 @@ static int read_boot_target(struct iscsi_target *target, const struct iscsi_boot
 		size_t len = strcspn(param, "=");
 
 		if (len == sizeof(chap_algs) - 1 && !memcmp(param, chap_algs, len))
-			add_key(uri, "auth", param + len + 1);
+			algs = param + len + 1;
 		for (unsigned i = 0; i < ISCSI_SETTINGS; i++)
 			if (!strncmp(iscsi_setting[i].record, param, len) &&
 				!iscsi_setting[i].record[len])
 				add_key(uri, iscsi_setting[i].option, param + len + 1);
 	}
+	add_key(uri, "auth", algs ? algs : "");
 	return 0;
 }
 
