@@ -103,7 +103,7 @@ static int run_check_dhchap(struct call *call)
 static int print_identity(struct call *call, const struct nvme_key *psk)
 {
 	const struct key_options *opts = call->opts;
-	struct nvmf_tls_key tls;
+	struct nvme_psk tls;
 	int err;
 
 	if (!opts->hostnqn && !opts->nqn)
@@ -111,7 +111,7 @@ static int print_identity(struct call *call, const struct nvme_key *psk)
 	if (!opts->hostnqn || !opts->nqn)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL,
 			"the identity needs --hostnqn and --subsysnqn");
-	err = kernel_nvmf_psk_derive(psk, opts->hostnqn, opts->nqn, false, &tls);
+	err = nvme_psk_derive(psk, opts->hostnqn, opts->nqn, &(struct nvme_psk_form){ 0 }, &tls);
 	if (err)
 		return diag_set(call->diag, DIAG_USAGE, -err, "an NQN is too long");
 	out_text(call->out, "psk_identity", "", "%s", tls.identity);

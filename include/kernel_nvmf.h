@@ -56,23 +56,11 @@ int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, st
 /* Check all values and their combinations, also with the transport. Errors: usage, naming the key
  * and the range. */
 int kernel_nvmf_check(const struct nvmf_params *, struct diag *);
-/* The TLS PSK of one host and subsystem, and the PSK identity by which both ends find it. */
-#define NVMF_PSK_DIGEST 65
-struct nvmf_tls_key {
-	char identity[9 + 2 * 224 + NVMF_PSK_DIGEST];
-	uint8_t key[48];
-	unsigned len;
-};
-/* Derive them (TCP Transport 1.1, 3.6.1.3 and 3.6.1.4). old: as libnvme before 1.16, not by
- * RFC 8446. -EINVAL: an NQN is too long. */
-int kernel_nvmf_psk_derive(const struct nvme_key *, const char *hostnqn, const char *nqn, bool old,
-	struct nvmf_tls_key *);
-
 /* Find a keyring by name (NULL: ".nvme") or number. Needs the driver. */
 int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *);
 /* Find the key with this identity in the keyring; add it if it is missing or differs, unless len is
  * 0. Sets *key to its number. */
-int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *, int32_t *key, struct diag *);
+int kernel_nvmf_key(int32_t ring, const struct nvme_psk *, int32_t *key, struct diag *);
 
 /* Resolve the addresses for the driver: link-local addresses get their scope, and an interface
  * becomes the source address of an RDMA connection. The parameters then point into `made`, which

@@ -4,6 +4,7 @@
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define NVME_KEY_MAX  64
@@ -26,3 +27,28 @@ int nvme_key_parse(
  * its own length. -EAGAIN */
 int nvme_key_new(
 	char text[NVME_KEY_TEXT], enum nvme_key_kind, unsigned hash, unsigned len, struct diag *);
+
+/* The PSK that TLS uses between one host and one subsystem, and the identity by which both ends
+ * find it (TCP Transport 1.1, 3.6.1.3 and 3.6.1.4). */
+#define NVME_PSK_DIGEST   65
+#define NVME_PSK_IDENTITY (9 + 2 * 224 + NVME_PSK_DIGEST) /* room for the text */
+struct nvme_psk {
+	char identity[NVME_PSK_IDENTITY];
+	uint8_t key[48];
+	unsigned len; /* 32: for SHA-256 and AES-128-GCM, 48: for SHA-384 and AES-256-GCM */
+};
+struct nvme_psk_form {
+	bool version0; /* of the identity; else version 1 */
+	bool old;      /* derived as libnvme before 1.16 does, not by RFC 8446 */
+};
+/* Derive it from the configured PSK, which is of NVME_KEY_TLS. -EINVAL: an NQN is too long; with
+ * version 0 both together are. */
+int nvme_psk_derive(const struct nvme_key *, const char *hostnqn, const char *nqn,
+	const struct nvme_psk_form *, struct nvme_psk *);
+struct nvme_psk_names {
+	struct nvme_psk_form form;
+	unsigned len; /* of the key */
+	char hostnqn[224], subnqn[224];
+};
+/* Parse the identity of a retained PSK, which any peer may send. */
+bool nvme_psk_parse(const char *identity, size_t len, struct nvme_psk_names *);

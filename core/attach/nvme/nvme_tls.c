@@ -72,14 +72,15 @@ int nvmf_tls_read(
 }
 
 /* A key with an identity and a hash is a derived TLS key, as other tools export it. */
-static int derive(const struct nvmf_target *t, struct nvmf_tls_key *tls)
+static int derive(const struct nvmf_target *t, struct nvme_psk *tls)
 {
 	const struct nvme_key *psk = &t->tls.psk;
 
 	if (!t->tls.identity || (psk->len && !psk->hash))
-		return kernel_nvmf_psk_derive(psk, t->params.value[NVMF_HOSTNQN],
-			t->params.value[NVMF_NQN], t->tls.old, tls);
-	*tls = (struct nvmf_tls_key){ .len = psk->len };
+		return nvme_psk_derive(psk, t->params.value[NVMF_HOSTNQN],
+			t->params.value[NVMF_NQN], &(struct nvme_psk_form){ .old = t->tls.old },
+			tls);
+	*tls = (struct nvme_psk){ .len = psk->len };
 	memcpy(tls->key, psk->key, psk->len);
 	return (size_t)snprintf(tls->identity, sizeof(tls->identity), "%s", t->tls.identity) <
 			       sizeof(tls->identity)
@@ -95,7 +96,7 @@ bool nvmf_tls_uses_keyring(const struct nvmf_target *t)
 int nvmf_tls_insert(
 	int root, const struct nvmf_target *t, int32_t *ring, int32_t *key, struct diag *diag)
 {
-	struct nvmf_tls_key tls;
+	struct nvme_psk tls;
 	int err = kernel_nvmf_keyring(
 		root, t->tls.ring ? t->tls.ring : t->params.value[NVMF_KEYRING], ring, diag);
 
@@ -123,7 +124,7 @@ void nvmf_tls_numbers(struct nvmf_target *t, int32_t ring, int32_t key)
 
 void nvmf_tls_identity(const struct nvmf_target *t, char *text, size_t len)
 {
-	struct nvmf_tls_key tls = { 0 };
+	struct nvme_psk tls = { 0 };
 
 	if (t->tls.psk.len || t->tls.identity)
 		derive(t, &tls);

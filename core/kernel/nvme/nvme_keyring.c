@@ -66,7 +66,7 @@ static long keyctl(int what, long a, long b, long c, long d)
 	return syscall(SYS_keyctl, what, a, b, c, d);
 }
 
-static bool holds(int32_t key, const struct nvmf_tls_key *tls)
+static bool holds(int32_t key, const struct nvme_psk *tls)
 {
 	uint8_t bytes[sizeof(tls->key) + 1];
 	long len = keyctl(KEYCTL_READ, key, (long)bytes, sizeof(bytes), 0);
@@ -96,7 +96,7 @@ static int refused(int32_t ring, int err, struct diag *diag)
 }
 
 /* A key is readable only with possession of its keyring: link the keyring to this process. */
-int kernel_nvmf_key(int32_t ring, const struct nvmf_tls_key *tls, int32_t *key, struct diag *diag)
+int kernel_nvmf_key(int32_t ring, const struct nvme_psk *tls, int32_t *key, struct diag *diag)
 {
 	long found;
 

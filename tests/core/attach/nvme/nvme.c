@@ -19,7 +19,7 @@
 
 int __wrap_kernel_disk_opens(int, const char *);
 int __wrap_kernel_nvmf_keyring(int, const char *, int32_t *, struct diag *);
-int __wrap_kernel_nvmf_key(int32_t, const struct nvmf_tls_key *, int32_t *, struct diag *);
+int __wrap_kernel_nvmf_key(int32_t, const struct nvme_psk *, int32_t *, struct diag *);
 struct disk_users;
 void __wrap_kernel_holders_or_openers(int, struct disk_users *, unsigned);
 void __real_kernel_holders_or_openers(int, struct disk_users *, unsigned);
@@ -89,7 +89,7 @@ int __wrap_kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct
 }
 
 int __wrap_kernel_nvmf_key(
-	int32_t ring, const struct nvmf_tls_key *tls, int32_t *key, struct diag *diag)
+	int32_t ring, const struct nvme_psk *tls, int32_t *key, struct diag *diag)
 {
 	*key = ring + (int32_t)strlen(tls->identity);
 	return *key == 12 ? diag_set(diag, DIAG_AUTH, ENOKEY, "no key") : 0;

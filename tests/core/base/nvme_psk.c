@@ -2,9 +2,8 @@
 /* Keys in their printed form, and what TLS gets of one. Identities and digests of libnvme 1.16's
  * test/psk.c and, for the older way, what `nvme check-tls-key -I 1` of nvme-cli 2.13 prints; keys
  * by OpenSSL 3.0's TLS13-KDF. */
-#include "kernel_nvmf.h"
+#include "nvme_key.h"
 #include "says.h"
-#include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +19,15 @@
 
 static struct diag why;
 
-static void derives(const char *text, bool old, const char *identity, const char *hex)
+static void derives_form(
+	const char *text, struct nvme_psk_form form, const char *identity, const char *hex)
 {
 	struct nvme_key psk;
-	struct nvmf_tls_key tls;
+	struct nvme_psk tls;
 	char got[2 * sizeof(tls.key) + 1] = "";
 
 	cr_assert_eq(nvme_key_parse(&psk, NVME_KEY_TLS, "tls_key", text, &why), 0, "%s", why.text);
-	cr_assert_eq(kernel_nvmf_psk_derive(&psk, HOST, NQN, old, &tls), 0);
+	cr_assert_eq(nvme_psk_derive(&psk, HOST, NQN, &form, &tls), 0);
 	cr_expect_str_eq(tls.identity, identity);
 	for (unsigned i = 0; i < tls.len; i++)
 		snprintf(got + 2 * i, 3, "%02x", tls.key[i]);
@@ -35,7 +35,12 @@ static void derives(const char *text, bool old, const char *identity, const char
 		cr_expect_str_eq(got, hex);
 }
 
-Test(nvme_secret, what_tls_gets)
+static void derives(const char *text, bool old, const char *identity, const char *hex)
+{
+	derives_form(text, (struct nvme_psk_form){ .old = old }, identity, hex);
+}
+
+Test(nvme_psk, what_tls_gets)
 {
 	derives(KEY_1, false,
 		"NVMe1R01 " HOST " " NQN " iSbjiStwJ/1TrTvDlt2fjFmzvsytOJelidNnA+X5lEU=",
@@ -50,7 +55,7 @@ Test(nvme_secret, what_tls_gets)
 		"c9282dda2e62ca");
 }
 
-Test(nvme_secret, what_tls_got_of_older_tools)
+Test(nvme_psk, what_tls_got_of_older_tools)
 {
 	derives(KEY_1, true,
 		"NVMe1R01 " HOST " " NQN " 66GuqV08TsAGII39teWUfwQwizjv06Jy8jOcX3NAAzM=", NULL);
@@ -62,24 +67,90 @@ Test(nvme_secret, what_tls_got_of_older_tools)
 		NULL);
 }
 
-Test(nvme_secret, the_longest_names)
+/* By HMAC of Python's hashlib, as RFC 5869 and RFC 8446, 7.1 define it; the same program gives the
+ * keys above. */
+Test(nvme_psk, what_tls_gets_with_version_0)
+{
+	const struct nvme_psk_form form = { .version0 = true },
+				   old = { .version0 = true, .old = true };
+
+	derives_form(KEY_0, form, "NVMe0R01 " HOST " " NQN,
+		"ec85300ba827726bd3bc4fc07f3a34aec5fe7c8ccac05fefc2f021c74e0df9ef");
+	derives_form(KEY_1, form, "NVMe0R01 " HOST " " NQN,
+		"05c6503551ad136e6ee32e6eeb3f6d500b69701d84ec71e328f65c7f51566f68");
+	derives_form(KEY_2, form, "NVMe0R02 " HOST " " NQN,
+		"f42ba63824cdfe421914c582921f85b5b5b7e2d4df084caeedc9be20b212e8bb0fe8a23e9d59a1c8fc"
+		"6449da4970a78d");
+	derives_form(KEY_1, old, "NVMe0R01 " HOST " " NQN,
+		"09fb1983ac6d6d0353e7cae4f23daddd651c367fa347c59d9cf6936f5a83eafb");
+	derives_form(KEY_2, old, "NVMe0R02 " HOST " " NQN,
+		"2ee4754186a625b28a3936ef4a40d839c3ad958b2e017562ee07e2501f172ce999dc9c29033ea7ee33"
+		"f814f192c13f47");
+}
+
+static void parses(const char *text, bool version0, unsigned len)
+{
+	struct nvme_psk_names names;
+
+	cr_assert(nvme_psk_parse(text, strlen(text), &names), "%s", text);
+	cr_assert_str_eq(names.hostnqn, HOST);
+	cr_assert_str_eq(names.subnqn, NQN);
+	cr_assert_eq(names.form.version0, version0);
+	cr_assert_eq(names.len, len);
+}
+
+Test(nvme_psk, identities_of_a_peer)
+{
+	static const char *const others[] = { "", "NVMe1R01", "NVMe1R01 " HOST " " NQN,
+		"NVMe0R01 " HOST " " NQN " x", "NVMe1G01 " HOST " " NQN " x",
+		"NVMe2R01 " HOST " " NQN " x", "NVMe1R03 " HOST " " NQN " x",
+		"NVMe1R010 " HOST " " NQN " x", "NVMe0R01  " NQN, "NVMe0R01 " HOST " ",
+		"nvme0R01 " HOST " " NQN };
+	struct nvme_psk_names names;
+	char longest[NVME_PSK_IDENTITY + 8];
+
+	parses("NVMe1R01 " HOST " " NQN " x", false, 32);
+	parses("NVMe1R02 " HOST " " NQN " x", false, 48);
+	parses("NVMe0R01 " HOST " " NQN, true, 32);
+	parses("NVMe0R02 " HOST " " NQN, true, 48);
+	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_assert_not(
+			nvme_psk_parse(others[i], strlen(others[i]), &names), "%s", others[i]);
+	cr_assert_not(nvme_psk_parse("NVMe0R01 a b\0", 13, &names));
+	memset(longest, 'n', sizeof(longest));
+	memcpy(longest, "NVMe0R01 ", 9);
+	longest[9 + 223] = ' ';
+	cr_assert(nvme_psk_parse(longest, 9 + 223 + 1 + 223, &names));
+	cr_assert_not(nvme_psk_parse(longest, 9 + 223 + 1 + 224, &names));
+	longest[9 + 223] = 'n';
+	longest[9 + 224] = ' ';
+	cr_assert_not(nvme_psk_parse(longest, 9 + 224 + 1 + 223, &names));
+	cr_assert_not(nvme_psk_parse(longest, sizeof(longest), &names));
+}
+
+Test(nvme_psk, the_longest_names)
 {
 	struct nvme_key psk;
-	struct nvmf_tls_key tls;
+	struct nvme_psk tls;
 	char nqn[300];
 
 	memset(nqn, 'n', sizeof(nqn));
 	nqn[223] = 0;
 	cr_assert_eq(nvme_key_parse(&psk, NVME_KEY_TLS, "tls_key", KEY_2, NULL), 0);
-	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, nqn, false, &tls), 0);
+	cr_assert_eq(
+		nvme_psk_derive(&psk, nqn, nqn, &(struct nvme_psk_form){ .old = false }, &tls), 0);
 	cr_assert_eq(strlen(tls.identity), 9 + 223 + 1 + 223 + 1 + 64);
+	cr_assert_eq(
+		nvme_psk_derive(&psk, nqn, nqn, &(struct nvme_psk_form){ .version0 = true }, &tls),
+		-EINVAL, "an identity of version 0 is a label");
 	nqn[223] = 'n';
 	nqn[256] = 0;
-	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, "n", false, &tls), -EINVAL,
-		"a label's length is a byte");
+	cr_assert_eq(nvme_psk_derive(&psk, nqn, "n", &(struct nvme_psk_form){ .old = false }, &tls),
+		-EINVAL, "a label's length is a byte");
 	nqn[256] = 'n';
 	nqn[299] = 0;
-	cr_assert_eq(kernel_nvmf_psk_derive(&psk, nqn, nqn, false, &tls), -EINVAL);
+	cr_assert_eq(nvme_psk_derive(&psk, nqn, nqn, &(struct nvme_psk_form){ .old = false }, &tls),
+		-EINVAL);
 }
 
 static void refused(const char *text, const char *words)
@@ -92,7 +163,7 @@ static void refused(const char *text, const char *words)
 	cr_expect_not(strstr(why.text, "VRLb"), "%s", why.text);
 }
 
-Test(nvme_secret, keys_for_tls_that_are_none)
+Test(nvme_psk, keys_for_tls_that_are_none)
 {
 	refused("", "tls_key NVMeTLSkey-1:0n:");
 	refused("NVMeTLSkey-1:03:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:",
@@ -116,36 +187,4 @@ Test(nvme_secret, keys_for_tls_that_are_none)
 		memcpy(cut, KEY_1, len);
 		refused(cut, "tls_key");
 	}
-}
-
-Test(nvme_secret, keyrings_by_name)
-{
-	struct tree tree = tree_new();
-	int32_t ring;
-
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, NULL, &ring, &why), -ENOENT);
-	tree_file(&tree, "proc/keys",
-		"01f2a1b0 I--Q---     3 perm 1f3f0000     0 65534 keyring   _uid.0: empty\n"
-		"02222222 I------     1 perm 1f0b0000     0     0 keyring   .nvmes: empty\n"
-		"03333333 IR-----     1 perm 1f0b0000     0     0 keyring   .nvme: empty\n"
-		"04444444 I------     1 expd 1f0b0000     0     0 psk       .nvme: 32\n"
-		"06666666 I------     1 perm 3f3f0000  4711  4711 keyring   .nvme: 1\n"
-		"07777777 I------     1 perm 3f3f0000  4711     0 keyring   my ring: 1\n"
-		"08888888 I------     1 perm 3f3f0000  4711  4711 keyring   another's: 1\n"
-		"2f3f4f5f I------     1 perm 1f0b0000     0     0 keyring   .nvme: 1\n"
-		"05555555 I------     1 perm 1f0b0000     0     0 keyring   my ring: 1\n"
-		"cut\n");
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, NULL, &ring, &why), 0, "%s", why.text);
-	cr_assert_eq(ring, 0x2f3f4f5f);
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, "my ring", &ring, &why), 0);
-	cr_assert_eq(ring, 0x05555555);
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, "77", &ring, &why), 0);
-	cr_assert_eq(ring, 77);
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, "none", &ring, &why), -ENOKEY);
-	diag_says(&why, DIAG_NOT_FOUND, NULL, "keyring 'none'");
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, "another's", &ring, &why), -ENOKEY);
-	tree_file(&tree, "proc/keys", "");
-	cr_assert_eq(kernel_nvmf_keyring(tree.root, NULL, &ring, &why), -ENOKEY);
-	text_says(why.hint, "CONFIG_NVME_TCP_TLS");
-	tree_free(&tree);
 }
