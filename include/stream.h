@@ -4,6 +4,7 @@
  * upcalls are on the loop's thread. */
 #pragma once
 #include "loop.h"
+#include "tls.h"
 #include "uri.h"
 #include <sys/uio.h>
 
@@ -40,7 +41,7 @@ struct stream {
 	struct addr peer; /* once up: of several addresses, the one that answered */
 	char route[160];  /* "10.0.0.2:51234 to 10.0.0.1:4420 on eth0" */
 	/* "TLS 1.3, TLS1-3-AES-128-GCM-SHA256, alice", the last being the peer's name; "": none */
-	char security[320];
+	char security[TLS_IDENTITY + 64];
 	/* The first certificates that the server has sent, its own first; until `down`. */
 	const struct tls_certificate *chain;
 	unsigned chain_len;
@@ -63,6 +64,9 @@ int stream_accept(struct stream **, struct loop *, int fd, const struct addr *pe
 /* Receive, once up. Returns the number of bytes, 0 if there is no data now, -ENOTCONN after a close
  * by the owner, or -errno if the connection has ended; `down` follows, here with why set. */
 ssize_t stream_recv(struct stream *, const struct iovec *, int count);
+/* Return the first byte that stream_recv() would, and leave it there. -EAGAIN: there is no data
+ * now; else as stream_recv(). Not with TLS. */
+int stream_peek(struct stream *);
 /* Queue a chain, sent at the end of the turn once up. No effect in CLOSING and DOWN. */
 void stream_send(struct stream *, struct stream_out *chain);
 /* Return a counter of bytes that the peer has sent and acknowledged. */
@@ -84,7 +88,6 @@ void stream_set_interest(struct stream *, enum stream_interest);
  * has read what precedes TLS, but no byte of TLS. Between this call and `secured` nothing is read,
  * and what is queued waits. A failure of the handshake ends the stream; the owner limits its time.
  */
-struct tls_creds;
 struct stream_tls {
 	struct tls_creds *creds;
 	/* The name in the server's certificate, for a client; NULL: any. Copied. */
@@ -92,6 +95,9 @@ struct stream_tls {
 	const void *client; /* of the handshake's calculations (include/offload.h) */
 };
 int stream_start_tls(struct stream *, const struct stream_tls *, struct diag *);
+/* Once secured: return the identity of the pre-shared key, or the subject of the peer's
+ * certificate, with '?' for bytes that can't be printed. "": it has neither. */
+const char *stream_tls_peer(const struct stream *);
 /* Free a stream that is up and has nothing to send, and return its connection, now the caller's.
  * Not from inside an upcall. */
 struct stream_detached {

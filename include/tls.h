@@ -4,8 +4,12 @@
 #pragma once
 #include "diag.h"
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#define TLS_USER 256 /* a user's name, with its end */
+#define TLS_FIRST_BYTE 22  /* of a ClientHello */
+#define TLS_USER       256 /* a user's name, with its end */
+#define TLS_IDENTITY   576 /* the identity of any pre-shared key, with its end */
 
 struct tls_files {
 	bool server;
@@ -30,7 +34,34 @@ struct tls_certificate {
 struct tls_creds;
 /* Read the files. They may be used on any thread, by any number of connections, until freed. */
 int tls_creds_new(struct tls_creds **, const struct tls_files *, struct diag *);
-void tls_creds_free(struct tls_creds *); /* wipes the keys; NULL is allowed */
+
+/* A pre-shared key of a protocol that has its own way to share them. The hash decides on the
+ * cipher: TLS_AES_128_GCM_SHA256 or TLS_AES_256_GCM_SHA384. */
+struct tls_shared_key {
+	uint8_t key[48];
+	uint8_t len;
+	bool sha384;
+};
+struct tls_names {
+	const char *kind; /* for tls_creds_kind() */
+	const char *noun; /* what messages call the owner of a key: "host" */
+};
+/* For a client: its only key. Copies all but the noun. */
+int tls_creds_new_key(struct tls_creds **, const char *identity, const struct tls_shared_key *,
+	const struct tls_names *, struct diag *);
+/* For a server: whose keys are found by their identities. */
+struct tls_finder {
+	/* Set the key of an identity, which is any bytes; that of an unknown one is random, and
+	 * takes as long. False: unknown. On any thread. */
+	bool (*find)(const void *user, const char *identity, size_t len, struct tls_shared_key *);
+	void (*free)(void *user);
+	void *user; /* owned from here, also on failure */
+};
+int tls_creds_new_finder(
+	struct tls_creds **, const struct tls_finder *, const struct tls_names *, struct diag *);
+
+struct tls_creds *tls_creds_hold(struct tls_creds *); /* until one more tls_creds_free() */
+void tls_creds_free(struct tls_creds *);              /* wipes the keys; NULL is allowed */
 /* Whether every peer must prove who it is. */
 bool tls_creds_authenticate(const struct tls_creds *);
 /* What it authenticates with, for messages: "PSK of 'alice'", "certificates". */

@@ -338,6 +338,28 @@ ssize_t stream_recv(struct stream *stream, const struct iovec *iov, int count)
 	return -stream->why.err;
 }
 
+int stream_peek(struct stream *stream)
+{
+	struct tcp *tcp = tcp_of(stream);
+	ssize_t bytes;
+	uint8_t first;
+
+	if (tcp->socket_closed)
+		return -ENOTCONN;
+	do
+		bytes = recv(tcp->fd.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);
+	while (bytes < 0 && errno == EINTR);
+	if (bytes > 0)
+		return first;
+	if (bytes < 0 && errno == EAGAIN)
+		return -EAGAIN;
+	if (bytes < 0)
+		tcp_broken(tcp, errno);
+	else
+		tcp_closed(tcp);
+	return -stream->why.err;
+}
+
 uint64_t stream_progress(struct stream *stream)
 {
 	const struct tcp *tcp = tcp_of(stream);

@@ -113,6 +113,13 @@ int stream_start_tls(struct stream *stream, const struct stream_tls *with, struc
 	return 0;
 }
 
+const char *stream_tls_peer(const struct stream *stream)
+{
+	const struct tcp *tcp = container_of(stream, const struct tcp, stream);
+
+	return tcp->tls ? tcp->tls->peer : "";
+}
+
 void tcp_tls_receive(struct tcp *tcp)
 {
 	ssize_t bytes;

@@ -28,12 +28,14 @@ struct tls_conn {
 	mbedtls_ssl_context ssl;
 	bool has_ssl;
 	bool unknown_user;
+	bool sha384;         /* the hash of the pre-shared key; else SHA-256 */
 	uint8_t plain_alert; /* the peer's, before it had keys; 0: none */
 	uint8_t steps;
 	size_t feed;                   /* bytes of the current record that mbedTLS has not taken */
 	uint8_t secret[2][TLS_SECRET]; /* of the client, of the server */
 	size_t secret_len;
-	char peer[TLS_USER]; /* the user of a pre-shared key, or the subject of a certificate */
+	/* the identity of a pre-shared key, or the subject of a certificate */
+	char peer[TLS_IDENTITY];
 	char suite[32];
 	struct tls_certificate chain[TLS_CHAIN]; /* of a server */
 	unsigned chain_len;

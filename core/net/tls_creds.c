@@ -378,25 +378,41 @@ static int configure(struct tls_creds *creds)
 	return 0;
 }
 
-int tls_creds_new(struct tls_creds **out, const struct tls_files *files, struct diag *diag)
+/* NULL: diag is set. */
+static struct tls_creds *allocate(bool server, struct diag *diag)
 {
-	bool certificates = files->certificates || !files->psk_file;
 	struct tls_creds *creds = calloc(1, sizeof(*creds));
-	int err = 0;
 
-	if (!creds)
-		return diag_sys(diag, ENOMEM, "TLS");
+	if (!creds) {
+		diag_sys(diag, ENOMEM, "TLS");
+		return NULL;
+	}
 	secret_disable_dumps();
 	creds->refs = 1;
-	creds->server = files->server;
+	creds->server = server;
+	creds->noun = "user";
 	mbedtls_ssl_config_init(&creds->conf);
 	mbedtls_x509_crt_init(&creds->ca);
 	mbedtls_x509_crt_init(&creds->cert);
 	mbedtls_x509_crl_init(&creds->crl);
 	mbedtls_pk_init(&creds->key);
-	if (configure(creds))
-		err = diag_sys(diag, ENOMEM, "TLS");
-	if (!err && files->psk_file)
+	if (configure(creds)) {
+		diag_sys(diag, ENOMEM, "TLS");
+		tls_creds_free(creds);
+		return NULL;
+	}
+	return creds;
+}
+
+int tls_creds_new(struct tls_creds **out, const struct tls_files *files, struct diag *diag)
+{
+	bool certificates = files->certificates || !files->psk_file;
+	struct tls_creds *creds = allocate(files->server, diag);
+	int err = 0;
+
+	if (!creds)
+		return -diag->err;
+	if (files->psk_file)
 		err = read_psks(creds, files, diag);
 	if (!err && certificates)
 		err = read_certificates(creds, files, diag);
@@ -412,9 +428,58 @@ int tls_creds_new(struct tls_creds **out, const struct tls_files *files, struct 
 	return 0;
 }
 
-void tls_creds_hold(struct tls_creds *creds)
+/* --- keys of a protocol */
+
+static void use_psks(struct tls_creds *creds, const struct tls_names *names)
+{
+	mbedtls_ssl_conf_tls13_key_exchange_modes(
+		&creds->conf, MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK_EPHEMERAL);
+	creds->psk_only = true;
+	creds->noun = names->noun;
+	snprintf(creds->kind, sizeof(creds->kind), "%s", names->kind);
+}
+
+int tls_creds_new_key(struct tls_creds **out, const char *identity,
+	const struct tls_shared_key *key, const struct tls_names *names, struct diag *diag)
+{
+	static const int sha256[] = { MBEDTLS_TLS1_3_AES_128_GCM_SHA256, 0 },
+			 sha384[] = { MBEDTLS_TLS1_3_AES_256_GCM_SHA384, 0 };
+	struct tls_creds *creds = allocate(false, diag);
+
+	if (!creds)
+		return -diag->err;
+	use_psks(creds, names);
+	creds->sha384 = key->sha384;
+	mbedtls_ssl_conf_ciphersuites(&creds->conf, key->sha384 ? sha384 : sha256);
+	if (mbedtls_ssl_conf_psk(
+		    &creds->conf, key->key, key->len, (const void *)identity, strlen(identity))) {
+		tls_creds_free(creds);
+		return diag_sys(diag, ENOMEM, "TLS");
+	}
+	*out = creds;
+	return 0;
+}
+
+int tls_creds_new_finder(struct tls_creds **out, const struct tls_finder *finder,
+	const struct tls_names *names, struct diag *diag)
+{
+	struct tls_creds *creds = allocate(true, diag);
+
+	if (!creds) {
+		finder->free(finder->user);
+		return -diag->err;
+	}
+	use_psks(creds, names);
+	creds->finder = *finder;
+	mbedtls_ssl_conf_psk_cb(&creds->conf, tls_handshake_find_key, NULL);
+	*out = creds;
+	return 0;
+}
+
+struct tls_creds *tls_creds_hold(struct tls_creds *creds)
 {
 	__atomic_add_fetch(&creds->refs, 1, __ATOMIC_RELAXED);
+	return creds;
 }
 
 void tls_creds_free(struct tls_creds *creds)
@@ -429,6 +494,8 @@ void tls_creds_free(struct tls_creds *creds)
 	for (unsigned i = 0; i < creds->psks; i++)
 		explicit_bzero(&creds->psk[i], sizeof(creds->psk[i]));
 	free(creds->psk);
+	if (creds->finder.free)
+		creds->finder.free(creds->finder.user);
 	free(creds);
 }
 

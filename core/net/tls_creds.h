@@ -12,15 +12,17 @@ struct tls_psk {
 struct tls_creds {
 	unsigned refs; /* atomic: the owner's, and a handshake's that it may outlive */
 	bool server, psk_only, anonymous; /* anonymous: any certificate, or none */
+	bool sha384;                      /* the hash of a client's pre-shared key; else SHA-256 */
 	mbedtls_ssl_config conf;          /* constant during handshakes */
 	mbedtls_x509_crt ca, cert;
 	mbedtls_x509_crl crl;
 	mbedtls_pk_context key;
 	struct tls_psk *psk; /* of a client: one */
 	unsigned psks;
+	struct tls_finder finder; /* instead of psk, if it is set */
+	const char *noun;
 	char kind[TLS_USER + 16];
 };
-void tls_creds_hold(struct tls_creds *); /* until one more tls_creds_free() */
 /* The user's key; NULL: unknown. */
 const struct tls_psk *tls_creds_find(const struct tls_creds *, const void *user, size_t len);
 /* tls_handshake.c: for mbedtls_ssl_conf_psk_cb(); the context's user data is a tls_conn. */

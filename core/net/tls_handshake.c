@@ -5,6 +5,7 @@
 #include "tls_creds.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <psa/crypto.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,12 +72,33 @@ static void export_key(void *user, mbedtls_ssl_key_export_type type, const unsig
 }
 
 /* Strangers choose the name, which messages quote. */
-static void copy_name(char to[TLS_USER], const unsigned char *name, size_t len)
+static void copy_name(char *to, size_t room, const unsigned char *name, size_t len)
 {
-	len = len < TLS_USER ? len : TLS_USER - 1;
+	len = len < room ? len : room - 1;
 	for (size_t i = 0; i < len; i++)
 		to[i] = (char)(name[i] < ' ' || name[i] >= 0x7f ? '?' : name[i]);
 	to[len] = 0;
+}
+
+/* The hash that an external pre-shared key belongs to (RFC 8446, 4.2.11). */
+unsigned tls_psk_hash(mbedtls_ssl_context *ssl)
+{
+	const struct tls_conn *tls = mbedtls_ssl_get_user_data_p(ssl);
+
+	return tls->sha384 ? PSA_ALG_SHA_384 : PSA_ALG_SHA_256;
+}
+
+static int ask_finder(struct tls_conn *tls, const unsigned char *name, size_t len)
+{
+	const struct tls_finder *finder = &tls->creds->finder;
+	struct tls_shared_key key;
+	int err;
+
+	tls->unknown_user = !finder->find(finder->user, (const char *)name, len, &key);
+	tls->sha384 = key.sha384;
+	err = mbedtls_ssl_set_hs_psk(&tls->ssl, key.key, key.len);
+	explicit_bzero(&key, sizeof(key));
+	return err;
 }
 
 /* For an unknown user the key is random, so that a client can't find out which users exist. */
@@ -84,11 +106,14 @@ int tls_handshake_find_key(
 	void *user, mbedtls_ssl_context *ssl, const unsigned char *name, size_t len)
 {
 	struct tls_conn *tls = mbedtls_ssl_get_user_data_p(ssl);
-	const struct tls_psk *psk = tls_creds_find(tls->creds, name, len);
+	const struct tls_psk *psk;
 	uint8_t unknown[32];
 
 	(void)user;
-	copy_name(tls->peer, name, len);
+	copy_name(tls->peer, sizeof(tls->peer), name, len);
+	if (tls->creds->finder.find)
+		return ask_finder(tls, name, len);
+	psk = tls_creds_find(tls->creds, name, len);
 	tls->unknown_user = !psk;
 	if (psk)
 		return mbedtls_ssl_set_hs_psk(ssl, psk->key, psk->len);
@@ -107,6 +132,7 @@ int tls_handshake_begin(struct tls_conn *tls, const char *hostname, struct diag 
 		(!tls->creds->server && mbedtls_ssl_set_hostname(ssl, hostname)))
 		return diag_sys(diag, ENOMEM, "TLS");
 	mbedtls_ssl_set_user_data_p(ssl, tls);
+	tls->sha384 = tls->creds->sha384;
 	mbedtls_ssl_set_bio(ssl, tls, send_bytes, receive, NULL);
 	mbedtls_ssl_set_export_keys_cb(ssl, export_key, tls);
 	return 0;
@@ -138,8 +164,6 @@ void tls_alert_why(const struct tls_creds *creds, uint8_t alert, struct diag *di
 			"the certificate was not issued by an authority that it trusts" },
 		{ MBEDTLS_SSL_ALERT_MSG_ACCESS_DENIED, "access denied" },
 		{ MBEDTLS_SSL_ALERT_MSG_CERT_REQUIRED, "it requires a client certificate" },
-		{ MBEDTLS_SSL_ALERT_MSG_UNKNOWN_PSK_IDENTITY, "it does not know the user" },
-		{ MBEDTLS_SSL_ALERT_MSG_DECRYPT_ERROR, "wrong key, or an unknown user" },
 		{ MBEDTLS_SSL_ALERT_MSG_ILLEGAL_PARAMETER, "illegal parameter" },
 		{ MBEDTLS_SSL_ALERT_MSG_BAD_RECORD_MAC, "wrong key" },
 		{ MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE,
@@ -148,10 +172,15 @@ void tls_alert_why(const struct tls_creds *creds, uint8_t alert, struct diag *di
 			"no common way to authenticate (key or certificates)" },
 		{ MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION, "it does not support TLS 1.3" },
 	};
-	char number[32];
-	const char *text = number;
+	char made[64];
+	const char *text = made;
 
-	snprintf(number, sizeof(number), "alert %u", alert);
+	if (alert == MBEDTLS_SSL_ALERT_MSG_DECRYPT_ERROR)
+		snprintf(made, sizeof(made), "wrong key, or an unknown %s", creds->noun);
+	else if (alert == MBEDTLS_SSL_ALERT_MSG_UNKNOWN_PSK_IDENTITY)
+		snprintf(made, sizeof(made), "it does not know the %s", creds->noun);
+	else
+		snprintf(made, sizeof(made), "alert %u", alert);
 	for (unsigned i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].alert == alert)
 			text = known[i].text;
@@ -233,9 +262,10 @@ static void explain(struct tls_conn *tls, int result)
 	else if (defect)
 		bad_certificate(tls, defect, why);
 	else if (tls->unknown_user)
-		diag_set(why, DIAG_AUTH, EACCES, "unknown user '%s'", tls->peer);
+		diag_set(why, DIAG_AUTH, EACCES, "unknown %s '%s'", tls->creds->noun, tls->peer);
 	else if (tls->creds->server && tls->peer[0])
-		diag_set(why, DIAG_AUTH, EACCES, "wrong key of user '%s'", tls->peer);
+		diag_set(why, DIAG_AUTH, EACCES, "wrong key of %s '%s'", tls->creds->noun,
+			tls->peer);
 	else if (result == MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION ||
 		 result == MBEDTLS_ERR_SSL_UNSUPPORTED_EXTENSION)
 		diag_set(why, DIAG_AUTH, EPROTO, "the %s does not support TLS 1.3", peer);
@@ -304,7 +334,7 @@ static void format_names(char names[TLS_USER], const mbedtls_x509_sequence *list
 		bool address = type == MBEDTLS_X509_SAN_IP_ADDRESS;
 
 		if (type == MBEDTLS_X509_SAN_DNS_NAME)
-			copy_name(name, buf->p, buf->len);
+			copy_name(name, sizeof(name), buf->p, buf->len);
 		else if (!address || (buf->len != 4 && buf->len != 16) ||
 			 !inet_ntop(buf->len == 4 ? AF_INET : AF_INET6, buf->p, name, sizeof(name)))
 			continue;
@@ -317,7 +347,7 @@ static void format_dn(char to[TLS_USER], const mbedtls_x509_name *dn)
 	char text[TLS_USER];
 
 	if (mbedtls_x509_dn_gets(text, sizeof(text), dn) > 0)
-		copy_name(to, (const unsigned char *)text, strlen(text));
+		copy_name(to, TLS_USER, (const unsigned char *)text, strlen(text));
 }
 
 static void keep_chain(struct tls_conn *tls, const mbedtls_x509_crt *cert)
