@@ -49,7 +49,8 @@ static const struct opt rows[] = {
 	{ "allow-host", 0, OPT_LIST, AT(front.allow_host), "NQN",
 		"host NQN allowed to connect; default any; repeatable" },
 	{ "hosts-file", 0, OPT_TEXT, AT(front.hosts_file), "FILE",
-		"hosts that must authenticate: lines HOSTNQN dhchap=KEY [dhchap-ctrl=KEY]" },
+		"hosts that must authenticate or use TLS: lines HOSTNQN [dhchap=KEY "
+		"[dhchap-ctrl=KEY]] [tls=KEY]" },
 	{ "dhchap-hash", 0, OPT_TEXT, AT(front.chap_hash), "NAME",
 		"sha256, sha384 or sha512; default what the host prefers" },
 	{ "dhchap-dhgroup", 0, OPT_TEXT, AT(front.chap_group), "NAME",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Hosts of an NVMe-oF target that have to authenticate with DH-HMAC-CHAP, from a file. */
+/* Hosts of an NVMe-oF target that have to authenticate with DH-HMAC-CHAP, or to use TLS, from a
+ * file. */
 #pragma once
 #include "diag.h"
 #include <stdint.h>
@@ -7,13 +8,14 @@
 struct nvme_hosts;
 struct target;
 
-/* Read a file (secret_list.h) with lines "HOSTNQN dhchap=SECRET [dhchap-ctrl=SECRET]". DIAG_USAGE:
- * a line is invalid. */
+/* Read a file (secret_list.h) with lines "HOSTNQN [dhchap=SECRET [dhchap-ctrl=SECRET]] [tls=KEY]";
+ * each host needs a secret or a key. DIAG_USAGE: a line is invalid. */
 int nvme_hosts_read(struct nvme_hosts **, const char *path, struct diag *);
 unsigned nvme_hosts_count(const struct nvme_hosts *);
 void nvme_hosts_free(struct nvme_hosts *); /* wipes the secrets; NULL is allowed */
 /* Replace target_options.chap.hosts, which may be freed then. A connected host needs its new secret
- * when it connects or authenticates again; one that was removed, or added, is disconnected. On the
+ * or key when it connects or authenticates again; one that was removed or added, or that now needs
+ * what it did not need, or no longer does, is disconnected. On the
  * target's loop. */
 void nvme_serve_hosts(struct target *, const struct nvme_hosts *);
 /* Parse names of a hash, such as "sha384", and a DH group, such as "ffdhe4096" or "null". */

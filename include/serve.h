@@ -51,9 +51,10 @@ struct target_options {
 	struct target_allows allows; /* not for unix sockets */
 	/* iSCSI: initiators that must authenticate; then others must be in `host`. NULL: none */
 	const struct iscsi_initiators *initiators;
-	/* DH-HMAC-CHAP; only NVMe */
+	/* DH-HMAC-CHAP and TLS; only NVMe */
 	struct target_chap {
-		/* hosts that must authenticate; then others must be in `host`. NULL: none */
+		/* hosts that must authenticate or use TLS; then others must be in `host`. NULL:
+		 * none */
 		const struct nvme_hosts *hosts;
 		uint8_t hash;   /* enum nvme_chap_hash; 0: what the host prefers */
 		bool one_group; /* only this one */

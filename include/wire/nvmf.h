@@ -191,7 +191,8 @@ enum nvmf_adrfam {
 	NVMF_ADRFAM_IB = 3,
 	NVMF_ADRFAM_FC = 4
 };
-enum nvmf_treq { NVMF_TREQ_NOT_REQUIRED = 2, NVMF_TREQ_NO_SQFC = 4 };
+enum nvmf_treq { NVMF_TREQ_REQUIRED = 1, NVMF_TREQ_NOT_REQUIRED = 2, NVMF_TREQ_NO_SQFC = 4 };
+enum nvmf_sectype { NVMF_SECTYPE_NONE, NVMF_SECTYPE_TLS12, NVMF_SECTYPE_TLS13 };
 enum nvmf_rdma_word {
 	NVMF_QPTYPE_CONNECTED = 1,
 	NVMF_PRTYPE_ANY = 1,

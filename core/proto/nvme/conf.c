@@ -62,8 +62,8 @@ static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *
 #define SECRET_TEXT 128
 
 /* The first word of the file: blanks may follow. */
-static int read_secret(
-	struct nvme_key *secret, const char *key, const char *file, struct diag *diag)
+static int read_secret(struct nvme_key *secret, enum nvme_key_kind kind, const char *key,
+	const char *file, struct diag *diag)
 {
 	char text[SECRET_TEXT];
 	struct diag why = { 0 };
@@ -72,7 +72,8 @@ static int read_secret(
 	if (err)
 		return err;
 	text[strcspn(text, " \t")] = 0;
-	err = nvme_key_parse(secret, NVME_KEY_DHCHAP, "DH-HMAC-CHAP secret", text, &why);
+	err = nvme_key_parse(
+		secret, kind, kind == NVME_KEY_TLS ? "TLS key" : "DH-HMAC-CHAP secret", text, &why);
 	explicit_bzero(text, sizeof(text));
 	if (!err)
 		return 0;
@@ -83,19 +84,28 @@ static int read_secret(
 void nvme_conf_fini(struct nvme_conf *conf)
 {
 	explicit_bzero(conf->secret, sizeof(conf->secret));
+	explicit_bzero(&conf->psk, sizeof(conf->psk));
 }
 
 int nvme_conf_secrets(struct nvme_conf *conf, struct uri *uri, struct diag *diag)
 {
 	static const char *const keys[2] = { "dhchap-secret-file", "dhchap-ctrl-secret-file" };
 	const char *const files[2] = { uri_value(uri, keys[0]), uri_value(uri, keys[1]) };
+	const char *const psk = uri_value(uri, "tls-key-file");
 	int err = 0;
 
 	if (files[1] && !files[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s= requires %s=", keys[1], keys[0]);
+	if (psk && conf->carrier != &nvme_tcp)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"tls-key-file= needs NVMe/TCP: expected nvme+tcp instead of %s",
+			uri->scheme);
 	for (unsigned i = 0; i < 2 && !err; i++)
 		if (files[i])
-			err = read_secret(&conf->secret[i], keys[i], files[i], diag);
+			err = read_secret(
+				&conf->secret[i], NVME_KEY_DHCHAP, keys[i], files[i], diag);
+	if (!err && psk)
+		err = read_secret(&conf->psk, NVME_KEY_TLS, "tls-key-file", psk, diag);
 	if (err)
 		nvme_conf_fini(conf);
 	return err;

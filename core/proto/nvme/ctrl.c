@@ -2,6 +2,7 @@
 /* A controller: bring up its admin queue step by step (Base 2.1, 3.5.2), keep it alive, receive
  * events, shut it down. ini.c and discovery.c handle its namespaces and logs. */
 #include "nvme.h"
+#include "psk.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -584,9 +585,21 @@ static void resolved(struct resolve *resolve)
 		down(ctrl, &why);
 }
 
+static int begin(struct nvme_ctrl *ctrl, struct diag *diag)
+{
+	if (ctrl->conf.dst.ss.ss_family)
+		return connect_to(ctrl, diag);
+	step_to(ctrl, STEP_RESOLVE);
+	ctrl->resolve.done = resolved;
+	return resolve_start(&ctrl->resolve, ctrl->loop, ctrl->conf.host, ctrl->conf.port,
+		ctrl->conf.timeout_ms, diag);
+}
+
 int nvme_ctrl_open(struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, uint16_t queues,
 	const struct nvme_ctrl_events *ev, struct diag *diag)
 {
+	int err;
+
 	ctrl->ev = ev;
 	ctrl->loop = loop;
 	ctrl->discovery = discovery;
@@ -598,12 +611,15 @@ int nvme_ctrl_open(struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, ui
 	ctrl->timer.fire = poll_fired;
 	ctrl->beat.fire = beat_fired;
 	ctrl->last.timer.fire = last_fired;
-	if (ctrl->conf.dst.ss.ss_family)
-		return connect_to(ctrl, diag);
-	step_to(ctrl, STEP_RESOLVE);
-	ctrl->resolve.done = resolved;
-	return resolve_start(&ctrl->resolve, loop, ctrl->conf.host, ctrl->conf.port,
-		ctrl->conf.timeout_ms, diag);
+	ctrl->conf.tls = NULL;
+	err = ctrl->conf.psk.len ? nvme_tls_new(&ctrl->conf.tls, &ctrl->conf, diag) : 0;
+	if (!err)
+		err = begin(ctrl, diag);
+	if (err) {
+		nvme_tls_free(ctrl->conf.tls);
+		ctrl->conf.tls = NULL;
+	}
+	return err;
 }
 
 void nvme_ctrl_stop(struct nvme_ctrl *ctrl)
@@ -628,4 +644,6 @@ void nvme_ctrl_fini(struct nvme_ctrl *ctrl)
 	loop_timer_del(ctrl->loop, &ctrl->beat);
 	loop_timer_del(ctrl->loop, &ctrl->last.timer);
 	nvme_qp_fini(&ctrl->qp);
+	nvme_tls_free(ctrl->conf.tls);
+	ctrl->conf.tls = NULL;
 }

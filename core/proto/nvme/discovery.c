@@ -549,6 +549,7 @@ int nvme_discovery_start(struct nvmf_discovery *discovery, struct loop *loop,
 	int err;
 
 	conf.kato_ms = 0;
+	conf.tls_optional = conf.psk.len;
 	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s", NVMF_DISCOVERY_NQN);
 	if (either) {
 		conf.port = NVMF_DISCOVERY_PORT;

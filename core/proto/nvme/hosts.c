@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read the file of hosts that authenticate. */
+/* Read the file of hosts that authenticate or use TLS. */
 #include "hosts.h"
+#include "psk.h"
 #include "secret_list.h"
 #include <errno.h>
 #include <stdio.h>
@@ -8,21 +9,41 @@
 
 static int read_word(struct nvme_host *host, const char *word, struct diag *diag)
 {
-	static const char *const names[2] = { "dhchap=", "dhchap-ctrl=" };
+	const struct {
+		const char *name, *what;
+		enum nvme_key_kind kind;
+		struct nvme_key *key;
+	} words[] = {
+		{ "dhchap=", "DH-HMAC-CHAP secret", NVME_KEY_DHCHAP, &host->secret[0] },
+		{ "dhchap-ctrl=", "DH-HMAC-CHAP secret", NVME_KEY_DHCHAP, &host->secret[1] },
+		{ "tls=", "TLS key", NVME_KEY_TLS, &host->tls },
+	};
 
-	for (unsigned i = 0; i < 2; i++) {
-		size_t len = strlen(names[i]);
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i].name);
 
-		if (strncmp(word, names[i], len) != 0)
+		if (strncmp(word, words[i].name, len) != 0)
 			continue;
-		if (host->secret[i].len)
-			return diag_set(diag, DIAG_USAGE, EINVAL, "%s is given twice", names[i]);
-		return nvme_key_parse(
-			&host->secret[i], NVME_KEY_DHCHAP, "DH-HMAC-CHAP secret", word + len, diag);
+		if (words[i].key->len)
+			return diag_set(
+				diag, DIAG_USAGE, EINVAL, "%s is given twice", words[i].name);
+		return nvme_key_parse(words[i].key, words[i].kind, words[i].what, word + len, diag);
 	}
 	/* it may be a secret: not quoted */
-	return diag_set(diag, DIAG_USAGE, EINVAL, "unknown word: expected %sSECRET or %sSECRET",
-		names[0], names[1]);
+	return diag_set(diag, DIAG_USAGE, EINVAL,
+		"unknown word: expected %sSECRET, %sSECRET or %sKEY", words[0].name, words[1].name,
+		words[2].name);
+}
+
+static int check_words(const struct nvme_host *host, struct diag *diag)
+{
+	if (host->secret[1].len && !host->secret[0].len)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"host '%s' has dhchap-ctrl=, but no dhchap=SECRET", host->nqn);
+	if (!host->secret[0].len && !host->tls.len)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"host '%s' has neither dhchap=SECRET nor tls=KEY", host->nqn);
+	return 0;
 }
 
 static int make_room(void *user, unsigned lines, struct diag *diag)
@@ -49,12 +70,16 @@ static int read_line(void *user, unsigned number, const char *nqn, char *words, 
 	snprintf(host->nqn, sizeof(host->nqn), "%s", nqn);
 	while (!err && (word = secret_list_word(&words)))
 		err = read_word(host, word, diag);
-	if (!err && !host->secret[0].len)
-		err = diag_set(diag, DIAG_USAGE, EINVAL, "host '%s' has no dhchap=SECRET", nqn);
-	if (err)
+	if (!err)
+		err = check_words(host, diag);
+	if (err) {
 		explicit_bzero(host, sizeof(*host));
-	hosts->count += !err;
-	return err;
+		return err;
+	}
+	hosts->count++;
+	hosts->chap += host->secret[0].len > 0;
+	hosts->tls += host->tls.len > 0;
+	return 0;
 }
 
 int nvme_hosts_read(struct nvme_hosts **out, const char *path, struct diag *diag)
@@ -66,6 +91,8 @@ int nvme_hosts_read(struct nvme_hosts **out, const char *path, struct diag *diag
 	if (!hosts)
 		return diag_sys(diag, ENOMEM, "%s", path);
 	err = secret_list_read(path, &reader, hosts, diag);
+	if (!err)
+		err = nvme_tls_of_hosts(&hosts->creds, hosts, diag);
 	if (err)
 		nvme_hosts_free(hosts);
 	else
@@ -84,6 +111,7 @@ void nvme_hosts_free(struct nvme_hosts *hosts)
 		return;
 	for (unsigned i = 0; i < hosts->count; i++)
 		explicit_bzero(&hosts->host[i], sizeof(hosts->host[i]));
+	tls_creds_free(hosts->creds);
 	free(hosts->host);
 	free(hosts);
 }

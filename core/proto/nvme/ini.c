@@ -525,6 +525,30 @@ static void dev_free(struct bdev *bdev)
 	free(dev);
 }
 
+static void show_security(const struct nvme_dev *dev, struct out *out)
+{
+	const char *tls = dev->ctrl.qp.queue->security;
+	bool chap = dev->ctrl.qp.authenticated, mutual = dev->ctrl.conf.secret[1].len;
+
+	out_text(out, "security", NULL, "%s%s%s",
+		tls[0]  ? "tls-psk"
+		: !chap ? "none"
+			: "",
+		tls[0] && chap ? "+" : "",
+		!chap    ? ""
+		: mutual ? "mutual-dh-hmac-chap"
+			 : "dh-hmac-chap");
+	out_line(out, "security:    %s%s%s%s",
+		tls[0]  ? tls
+		: !chap ? "none"
+			: "",
+		tls[0] && chap ? ", " : "",
+		!chap    ? ""
+		: mutual ? "mutual DH-HMAC-CHAP"
+			 : "DH-HMAC-CHAP",
+		chap && !tls[0] ? ", data not encrypted" : "");
+}
+
 static void dev_facts(struct bdev *bdev, struct out *out)
 {
 	struct nvme_dev *dev = (struct nvme_dev *)bdev;
@@ -550,14 +574,7 @@ static void dev_facts(struct bdev *bdev, struct out *out)
 		out_bool(out, "data_digest", "data digest: ", conf->data_digest);
 	}
 	out_text(out, "hostnqn", "host NQN:    ", "%s", conf->hostnqn);
-	out_text(out, "security", NULL, "%s",
-		!dev->ctrl.qp.authenticated ? "none"
-		: conf->secret[1].len       ? "mutual-dh-hmac-chap"
-					    : "dh-hmac-chap");
-	out_line(out, "security:    %s",
-		!dev->ctrl.qp.authenticated ? "none"
-		: conf->secret[1].len       ? "mutual DH-HMAC-CHAP, data not encrypted"
-					    : "DH-HMAC-CHAP, data not encrypted");
+	show_security(dev, out);
 }
 
 static const struct bdev_ops ops = { .name = "nvme",

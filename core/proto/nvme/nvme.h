@@ -36,6 +36,9 @@ struct nvme_conf {
 	/* DH-HMAC-CHAP: [0] of this host, [1] of the controller, for mutual authentication; the
 	 * owner wipes them with nvme_conf_fini() */
 	struct nvme_key secret[2];
+	struct nvme_key psk;  /* the configured PSK of TLS; likewise */
+	bool tls_optional;    /* a discovery: without TLS if the controller does not accept it */
+	struct nvme_tls *tls; /* of the controller that uses these settings; NULL: no TLS */
 	uint32_t kato_ms;
 	uint32_t detect_ms;  /* a controller that is silent for this time is lost */
 	uint32_t timeout_ms; /* for connecting, including the name lookup; 0 = none */
@@ -86,6 +89,7 @@ struct nvme_queue {
 	struct diag why;
 	struct addr peer;    /* once the carrier is connected */
 	char route[200];     /* text for people */
+	char security[80];   /* text for people, of TLS; "": none */
 	const char *backend; /* RDMA: "verbs" or "iwarp"; otherwise NULL */
 };
 

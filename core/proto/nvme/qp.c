@@ -79,7 +79,10 @@ static int authenticate(
 		diag_set(why, DIAG_AUTH, EACCES,
 			"the target requires authentication (DH-HMAC-CHAP), but no secret is "
 			"configured");
-		return diag_hint(why, "add dhchap-secret-file=FILE to the URI");
+		return diag_hint(why, "add dhchap-secret-file=FILE to the URI%s",
+			qp->conf->carrier == &nvme_tcp && !qp->conf->psk.len
+				? ", or tls-key-file=FILE if the target requires TLS"
+				: "");
 	}
 	qp->queue->reply = nvme_auth_reply;
 	return nvme_auth_start(qp, why);

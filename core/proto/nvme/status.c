@@ -210,8 +210,9 @@ int nvmf_connect_diag(struct diag *diag, const struct nvmf_connect_reply *reply,
 	case NVME_STATUS(1, 0x84):
 		diag_set(diag, DIAG_AUTH, EACCES, "subsystem '%s' does not allow host NQN '%s'",
 			connect->subnqn, connect->hostnqn);
-		return diag_hint(
-			diag, "allow this host NQN on the target, or choose another with hostnqn=");
+		return diag_hint(diag,
+			"allow this host NQN on the target, or choose another with hostnqn=; "
+			"if the target requires TLS of it, add tls-key-file=FILE");
 	case NVME_STATUS(0, 0x0c):
 		if (connect->qid)
 			return diag_set(diag, DIAG_BUSY, EAGAIN,

@@ -3,6 +3,7 @@
  * controller may send what it sends. */
 #include "nvme.h"
 #include "pdu.h"
+#include "psk.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,9 @@ struct nvme_tcp {
 	struct nvme_queue queue; /* first member */
 	struct nvme_pdu_out icreq;
 	struct loop_timer timer; /* until ICResp */
+	unsigned offer, tries;   /* of conf->tls: the current one, how many were refused */
+	bool securing;           /* the TLS handshake has not ended */
+	struct diag refused;     /* the best reason for that */
 	uint64_t deadline_ns;
 	uint32_t max_h2c;
 	bool greeted, closing;
@@ -127,17 +131,52 @@ static void sent(struct stream *stream, struct stream_out *out)
 	}
 }
 
+static void send_icreq(struct nvme_tcp *tcp)
+{
+	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ,
+		.ic.dgst = (uint8_t)digests(tcp->queue.conf) };
+
+	nvme_pdu_send(&tcp->pdus, &tcp->icreq, &pdu, NULL, false);
+}
+
+/* The offer that was accepted last comes first. */
+static unsigned current_offer(const struct nvme_tcp *tcp)
+{
+	const struct nvme_tls *tls = tcp->queue.conf->tls;
+
+	return (__atomic_load_n(&tls->last, __ATOMIC_RELAXED) + tcp->tries) % tls->offers;
+}
+
 static void up(struct stream *stream)
 {
 	struct nvme_tcp *tcp = stream->user;
-	struct nvme_tcp_pdu pdu = { .type = NVME_TCP_ICREQ,
-		.ic.dgst = (uint8_t)digests(tcp->queue.conf) };
+	const struct nvme_tls *tls = tcp->queue.conf->tls;
+	struct stream_tls with = { .creds = tls ? tls->creds[tcp->offer] : NULL };
+	struct diag why = { 0 };
 
 	tcp->queue.peer = stream->peer;
 	snprintf(tcp->queue.route, sizeof(tcp->queue.route), "%s", stream->route);
 	if (tcp->deadline_ns)
 		loop_timer_set(tcp->queue.loop, &tcp->timer, tcp->deadline_ns);
-	nvme_pdu_send(&tcp->pdus, &tcp->icreq, &pdu, NULL, false);
+	if (!with.creds) {
+		send_icreq(tcp);
+		return;
+	}
+	tcp->securing = true;
+	if (stream_start_tls(stream, &with, &why))
+		tcp_fail(tcp, why.code, why.err, why.text);
+}
+
+static void secured(struct stream *stream)
+{
+	struct nvme_tcp *tcp = stream->user;
+
+	tcp->securing = false;
+	if (tcp->closing)
+		return;
+	snprintf(tcp->queue.security, sizeof(tcp->queue.security), "%.79s", stream->security);
+	__atomic_store_n(&tcp->queue.conf->tls->last, tcp->offer, __ATOMIC_RELAXED);
+	send_icreq(tcp);
 }
 
 static void handle_icresp(struct nvme_tcp *tcp, const struct nvme_tcp_pdu *pdu)
@@ -174,9 +213,22 @@ static void connect_timeout(struct loop_timer *timer)
 	struct nvme_tcp *tcp = container_of(timer, struct nvme_tcp, timer);
 	char at[ADDR_TEXT];
 
+	if (tcp->securing) {
+		tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
+			"the controller did not finish the TLS handshake");
+		return;
+	}
 	tcp_fail(tcp, DIAG_TIMEOUT, ETIMEDOUT,
 		"no answer to the connection request (ICReq): is this an NVMe/TCP port?");
 	diag_hint(&tcp->queue.why, HINT_OTHER_PROTOCOL, addr_text(&tcp->queue.peer, at));
+}
+
+static void hint_at_tls(struct nvme_tcp *tcp)
+{
+	diag_hint(&tcp->queue.why,
+		tcp->queue.security[0] ? "is this an NVMe/TCP port?"
+				       : "is this an NVMe/TCP port? One that requires TLS needs "
+					 "tls-key-file=FILE");
 }
 
 static void broken(struct nvme_tcp *tcp, const char *text)
@@ -185,7 +237,7 @@ static void broken(struct nvme_tcp *tcp, const char *text)
 
 	tcp_fail(tcp, DIAG_PROTOCOL, EPROTO, text);
 	if (first)
-		diag_hint(&tcp->queue.why, "is this an NVMe/TCP port?");
+		hint_at_tls(tcp);
 }
 
 static struct nvme_tcp_slot *find_slot(struct nvme_tcp *tcp, uint16_t cid)
@@ -328,18 +380,93 @@ static void readable(struct stream *stream)
 	}
 }
 
+static int dial(struct nvme_tcp *tcp, struct diag *diag);
+
+/* Connect again to offer another key. False: there is none, or what failed was not the handshake.
+ */
+static bool offer_next(struct nvme_tcp *tcp)
+{
+	struct stream *stream = tcp->pdus.stream;
+	unsigned offers = tcp->queue.conf->tls ? tcp->queue.conf->tls->offers : 0;
+
+	if (!tcp->securing || tcp->closing)
+		return false;
+	if (!tcp->tries || tcp->refused.code != DIAG_AUTH)
+		tcp->refused = stream->why;
+	tcp->tries++;
+	if (tcp->tries == offers)
+		return false;
+	tcp->securing = false;
+	stream_free(stream);
+	tcp->pdus.stream = NULL;
+	loop_timer_del(tcp->queue.loop, &tcp->timer);
+	dial(tcp, &tcp->queue.why);
+	return !tcp->queue.why.err;
+}
+
+/* All keys were refused, or the controller has closed each connection without a word. */
+static void explain_refusal(struct nvme_tcp *tcp)
+{
+	const struct diag *refused = &tcp->refused;
+	struct diag *why = &tcp->queue.why;
+
+	if (refused->code == DIAG_CLOSED)
+		diag_set(why, DIAG_AUTH, EACCES,
+			"queue %u: the controller closed the connection during the TLS handshake: "
+			"it refuses the key, or does not use TLS",
+			tcp->queue.qid);
+	else
+		diag_set(why, refused->code, refused->err, "queue %u: %s", tcp->queue.qid,
+			refused->text);
+	diag_hint(why,
+		"compare what both ends print: rdmastor nvme check-tls-key -f FILE "
+		"-n HOSTNQN -c %s",
+		tcp->queue.conf->subnqn);
+}
+
 static void down(struct stream *stream)
 {
 	struct nvme_tcp *tcp = stream->user;
 
-	if (!tcp->queue.why.err)
+	if (offer_next(tcp))
+		return;
+	if (!tcp->queue.why.err && tcp->securing && !tcp->closing)
+		explain_refusal(tcp);
+	if (!tcp->queue.why.err) {
 		tcp->queue.why = stream->why;
+		if (!tcp->greeted && stream->why.code == DIAG_CLOSED)
+			hint_at_tls(tcp);
+	}
 	tcp->closing = true;
 	loop_timer_del(tcp->queue.loop, &tcp->timer);
 	tcp->queue.ev->down(&tcp->queue);
 }
 
-static const struct stream_events events = { up, readable, sent, down };
+static const struct stream_events events = {
+	.up = up, .readable = readable, .sent = sent, .down = down, .secured = secured
+};
+
+static int dial(struct nvme_tcp *tcp, struct diag *diag)
+{
+	const struct nvme_conf *conf = tcp->queue.conf;
+	uint64_t now = loop_clock();
+	const struct stream_dial dial = { .dst = conf->dst,
+		.src = conf->src,
+		.iface = conf->iface[0] ? conf->iface : NULL,
+		.tos = conf->tos,
+		.timeout_ms = !tcp->deadline_ns ? 0
+			      : tcp->deadline_ns <= now
+				      ? 1
+				      : (uint32_t)((tcp->deadline_ns - now) / MSEC) + 1 };
+	int err;
+
+	if (conf->tls)
+		tcp->offer = current_offer(tcp);
+	err = stream_dial(&tcp->pdus.stream, tcp->queue.loop, &dial, &events, tcp, diag);
+	if (err)
+		tcp->pdus.stream = NULL;
+	return err;
+}
 
 static void tcp_free(struct nvme_queue *queue)
 {
@@ -356,11 +483,6 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 	uint16_t qid, uint16_t depth, uint32_t timeout_ms, const struct nvme_queue_events *ev,
 	void *user, struct diag *diag)
 {
-	struct stream_dial dial = { .dst = conf->dst,
-		.src = conf->src,
-		.iface = conf->iface[0] ? conf->iface : NULL,
-		.tos = conf->tos,
-		.timeout_ms = timeout_ms };
 	struct nvme_tcp *tcp = calloc(1, sizeof(*tcp));
 	int err;
 
@@ -384,9 +506,8 @@ static int tcp_open(struct nvme_queue **out, struct loop *loop, const struct nvm
 		slot->slot.sqe = &((struct nvme_tcp_cmd *)(void *)slot->cmd.head)->sqe;
 	}
 	if (!err)
-		err = stream_dial(&tcp->pdus.stream, loop, &dial, &events, tcp, diag);
+		err = dial(tcp, diag);
 	if (err) {
-		tcp->pdus.stream = NULL;
 		tcp_free(&tcp->queue);
 		return err;
 	}

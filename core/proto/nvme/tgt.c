@@ -9,10 +9,7 @@
 
 static void transports_changed(struct target *base)
 {
-	struct nvme_target *target = (struct nvme_target *)base;
-
-	__atomic_fetch_add(&target->genctr, 1, __ATOMIC_RELEASE);
-	nvme_tgt_ctrl_notify(target, NULL);
+	nvme_tgt_log_changed((struct nvme_target *)base);
 }
 
 static void work(struct target_cmd *base)
@@ -183,7 +180,8 @@ int nvme_serve(struct target **out, struct loop *loop, const struct target_optio
 		opt.cntlid_min = 1;
 	target->genctr = 1;
 	target->ciu = 1;
-	target->authenticates = opt.chap.hosts;
+	target->has_hosts_file = opt.chap.hosts;
+	target->tls = (uint8_t)nvme_tgt_tls_use(&opt);
 	nvme_tgt_reset_init(target);
 	err = add_disks(target, &opt, diag);
 	if (err) {

@@ -67,8 +67,9 @@ struct nvme_target {
 	bool has_secret;
 	struct nvme_tgt_reset *resets; /* that wait for the end of a controller */
 	uint64_t genctr;               /* atomic: generation of the discovery log */
-	bool authenticates;            /* hosts that are unknown or in a list have to */
-	uint32_t last_seq;             /* atomic: S1 of the last DH-HMAC-CHAP Challenge */
+	bool has_hosts_file;
+	uint8_t tls;       /* atomic: enum nvme_tgt_tls */
+	uint32_t last_seq; /* atomic: S1 of the last DH-HMAC-CHAP Challenge */
 };
 
 struct nvme_tgt_cmd {
@@ -135,6 +136,8 @@ struct nvme_tgt_queue {
 	bool io_only;               /* the carrier has no memory for data sent on an admin queue */
 	struct nvme_tgt_ctrl *ctrl; /* NULL until the host has authenticated, if it has to */
 	struct nvme_tgt_auth *auth; /* NULL: the host does not have to authenticate */
+	bool securing;              /* the TLS handshake has not ended */
+	char *identity;             /* of the PSK that the host has proven in it; NULL: no TLS */
 	const struct nvme_tgt_cmd *first_connect; /* its only Connect */
 	/* Connect, while the target's thread checks it */
 	struct nvme_tgt_cmd *connect_cmd;
@@ -229,6 +232,7 @@ struct nvme_tgt_ctrl {
 	struct nvme_tgt_queue *queues;
 	uint64_t qids;
 	bool dying, noticing;
+	bool secured;       /* its host uses TLS */
 	bool authenticates; /* its host has to */
 	bool pending;       /* and has not done so yet */
 	/* passing the queues of the host's earlier controllers */
@@ -298,6 +302,7 @@ bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *);
 void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);
+void nvme_tgt_log_changed(struct nvme_target *); /* that of discovery */
 void nvme_tgt_ctrl_notice_back(struct loop_msg *);
 void nvme_tgt_ctrl_noted(struct loop_msg *); /* there is a reservation notification */
 void nvme_tgt_ctrl_reset(struct loop_msg *); /* the host disabled it: end its I/O queues */
@@ -400,8 +405,25 @@ void nvme_tgt_auth_free(struct nvme_tgt_auth *); /* NULL is allowed */
 /* tgt_disc.c */
 uint64_t nvme_tgt_disc_len(const struct nvme_tgt_cmd *);
 void nvme_tgt_disc_page(const struct nvme_tgt_cmd *, uint64_t off, uint8_t *, uint32_t len);
-/* Whether the host is on a list, or there is none. */
-bool nvme_tgt_host_allowed(const struct nvme_target *, const char *hostnqn);
-/* Whether it has to authenticate: also if it is unknown, so that answers do not reveal names. On
- * the target's loop. */
-bool nvme_tgt_host_authenticates(const struct nvme_target *, const char *hostnqn);
+
+/* tgt_host.c: which hosts may connect to a disk, and how. On the target's loop. */
+/* The line of the queue's host in the hosts file, if it uses TLS exactly if that demands it. NULL:
+ * the host is unknown. */
+const struct nvme_host *nvme_tgt_host_find(const struct nvme_tgt_queue *);
+enum nvme_tgt_host_verdict {
+	NVME_TGT_HOST_REFUSE,
+	NVME_TGT_HOST_AUTHENTICATE,
+	NVME_TGT_HOST_ADMIT
+};
+/* If hosts authenticate, unknown ones have to as well, so that answers do not reveal names. */
+enum nvme_tgt_host_verdict nvme_tgt_host_check(const struct nvme_tgt_queue *);
+bool nvme_tgt_host_needs_tls(const struct nvme_tgt_queue *);
+/* Whether the queue is of the host and the subsystem that its PSK is for. Sets the member of
+ * nvmf_connect_data that differs. */
+bool nvme_tgt_host_is_named(const struct nvme_tgt_queue *, size_t *at);
+/* Whether what the hosts file demands of the controller's host has changed. */
+bool nvme_tgt_host_changed(const struct nvme_tgt_ctrl *, const struct nvme_hosts *);
+
+/* What the discovery log says of TLS; any thread. */
+enum nvme_tgt_tls { NVME_TGT_TLS_NONE, NVME_TGT_TLS_SOME, NVME_TGT_TLS_ALL };
+enum nvme_tgt_tls nvme_tgt_tls_use(const struct target_options *);

@@ -225,12 +225,11 @@ static void begin_challenge(struct loop_msg *msg)
 static void look_up(struct loop_msg *msg)
 {
 	struct nvme_tgt_auth *auth = container_of(msg, struct nvme_tgt_auth, hop);
-	const struct nvme_host *host = nvme_hosts_find(
-		auth->queue->base.target->opt.chap.hosts, auth->queue->connect.hostnqn);
+	const struct nvme_host *host = nvme_tgt_host_find(auth->queue);
 
-	auth->known = host;
+	auth->known = host && host->secret[0].len;
 	memset(auth->secret, 0, sizeof(auth->secret));
-	if (host)
+	if (auth->known)
 		memcpy(auth->secret, host->secret, sizeof(auth->secret));
 	msg->run = begin_challenge;
 	loop_post(auth->queue->base.loop, msg);

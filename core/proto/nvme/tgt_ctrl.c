@@ -2,6 +2,7 @@
 /* Controllers: which host may connect to what, which queues belong together, and how they end
  * together. All of this runs on the target's loop; queues get messages, in order. */
 #include "tgt.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -141,6 +142,7 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 		free(ctrl);
 		return refuse(NVMF_BUSY);
 	}
+	ctrl->secured = queue->identity;
 	ctrl->authenticates = ctrl->pending = queue->new_auth;
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);
@@ -239,32 +241,48 @@ bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue)
 	struct nvme_target *target = nvme_tgt_of(queue);
 	const struct nvme_tgt_subsys *subsys = find_subsys(target, queue->connect.subnqn);
 
-	if (target->base.stopping ||
-		!nvme_hosts_find(target->base.opt.chap.hosts, queue->connect.hostnqn))
+	const struct nvme_host *host = nvme_tgt_host_find(queue);
+
+	if (target->base.stopping || !host || !host->secret[0].len)
 		return false;
 	if (!queue->connect.qid)
 		return !queue->bound->dying && admit_admin(queue);
 	return !check_io(target, subsys, queue).status && admit_io(target, queue);
 }
 
-/* Whether the host authenticates after this Connect. False: no memory. */
-static bool begin_auth(struct nvme_target *target, struct nvme_tgt_queue *queue)
+/* For the log, limited: a name says nothing about who sent it. */
+static void report_refusal(const struct nvme_tgt_queue *queue, const char *text)
 {
-	if (!nvme_tgt_host_authenticates(target, queue->connect.hostnqn))
-		return true;
-	queue->new_auth = nvme_tgt_auth_new(queue);
-	return queue->new_auth;
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_AUTH, EACCES, "%s: %s", queue->base.name, text);
+	target_admission_report_refusal(queue->base.target->admission, &why);
+}
+
+static void report_plain(const struct nvme_tgt_queue *queue)
+{
+	char text[NVMF_NQN_MAX + 64];
+
+	snprintf(text, sizeof(text), "host '%s' refused, as it does not use TLS",
+		queue->connect.hostnqn);
+	report_refusal(queue, text);
 }
 
 static struct nvmf_connect_reply connect_disk(struct nvme_target *target,
 	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
+	enum nvme_tgt_host_verdict verdict = nvme_tgt_host_check(queue);
 	struct nvmf_connect_reply reply;
 
-	if (!begin_auth(target, queue))
-		return refuse(NVMF_BUSY);
-	if (!queue->new_auth && !nvme_tgt_host_allowed(target, queue->connect.hostnqn))
+	if (nvme_tgt_host_needs_tls(queue))
+		report_plain(queue);
+	if (verdict == NVME_TGT_HOST_REFUSE)
 		return refuse(NVMF_HOST);
+	if (verdict == NVME_TGT_HOST_AUTHENTICATE) {
+		queue->new_auth = nvme_tgt_auth_new(queue);
+		if (!queue->new_auth)
+			return refuse(NVMF_BUSY);
+	}
 	reply = queue->connect.qid ? connect_io(target, subsys, queue)
 				   : connect_admin(target, subsys, queue);
 	reply.auth = queue->new_auth && !reply.status;
@@ -281,6 +299,7 @@ bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 	const struct nvmf_connect *req = &queue->connect;
 	const struct nvme_tgt_subsys *subsys = find_subsys(target, req->subnqn);
 	struct nvme_tgt_ctrl *ctrl = req->qid ? find_ctrl(target, req->cntlid) : NULL;
+	size_t at;
 
 	if (ctrl && ctrl->fencing) {
 		queue->wait_next = ctrl->waiting;
@@ -293,6 +312,8 @@ bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 		queue->connect_reply = BAD_DATA(subnqn);
 	else if (!req->hostnqn[0])
 		queue->connect_reply = BAD_DATA(hostnqn);
+	else if (!nvme_tgt_host_is_named(queue, &at))
+		queue->connect_reply = bad_data(at);
 	else if (subsys->count)
 		queue->connect_reply = connect_disk(target, subsys, queue);
 	else
@@ -303,6 +324,12 @@ bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *queue)
 			queue->base.name, req->subnqn, req->hostnqn,
 			queue->connect_reply.status >> 8 & 7, queue->connect_reply.status & 0xff);
 	return true;
+}
+
+void nvme_tgt_log_changed(struct nvme_target *target)
+{
+	__atomic_fetch_add(&target->genctr, 1, __ATOMIC_RELEASE);
+	nvme_tgt_ctrl_notify(target, NULL);
 }
 
 static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue *but)
@@ -317,12 +344,17 @@ void nvme_serve_hosts(struct target *base, const struct nvme_hosts *hosts)
 {
 	struct nvme_target *target = (struct nvme_target *)base;
 
+	uint8_t tls;
+
 	target->base.opt.chap.hosts = hosts;
+	tls = (uint8_t)nvme_tgt_tls_use(&target->base.opt);
+	if (__atomic_exchange_n(&target->tls, tls, __ATOMIC_RELAXED) != tls)
+		nvme_tgt_log_changed(target);
 	for (struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next)
 		if (!nvme_tgt_is_discovery(ctrl) && !ctrl->pending && !ctrl->dying &&
-			ctrl->authenticates != !!nvme_hosts_find(hosts, ctrl->hostnqn))
+			nvme_tgt_host_changed(ctrl, hosts))
 			target_conn_kill(&ctrl->admin->base,
-				"its host is no longer, or now, one of those that authenticate");
+				"its host has to prove itself in another way now");
 }
 
 /* Its host has lost the connections. */
@@ -340,6 +372,8 @@ void nvme_tgt_ctrl_remove_queue(struct target_conn *conn)
 	struct nvme_tgt_queue **at;
 
 	nvme_tgt_auth_free(queue->new_auth);
+	if (queue->securing && conn->why.code == DIAG_AUTH)
+		report_refusal(queue, conn->why.text);
 	if (!ctrl)
 		return;
 	for (at = &ctrl->queues; *at != queue; at = &(*at)->sibling)

@@ -4,24 +4,28 @@
 #include "tgt.h"
 #include <stdio.h>
 
-static bool is_listed(const struct nvme_target *target, const char *hostnqn)
+/* With a hosts file every host may see them, as the log must not reveal the names of hosts. */
+static bool sees_subsystems(const struct nvme_target *target, const char *hostnqn)
 {
-	for (unsigned i = 0; i < target->base.opt.hosts; i++)
-		if (!strcmp(target->base.opt.host[i], hostnqn))
-			return true;
-	return false;
+	const struct target_options *opt = &target->base.opt;
+	bool listed = !opt->hosts || target->has_hosts_file;
+
+	for (unsigned i = 0; i < opt->hosts && !listed; i++)
+		listed = !strcmp(opt->host[i], hostnqn);
+	return listed;
 }
 
-bool nvme_tgt_host_allowed(const struct nvme_target *target, const char *hostnqn)
+/* A host that uses TLS already is required to. */
+static void describe_tcp(const struct nvme_tgt_cmd *cmd, struct nvmf_record *record)
 {
-	return !target->base.opt.hosts || is_listed(target, hostnqn);
-}
+	const struct nvme_tgt_queue *queue = nvme_tgt_queue_of(cmd);
+	unsigned tls = __atomic_load_n(&nvme_tgt_of(queue)->tls, __ATOMIC_RELAXED);
 
-bool nvme_tgt_host_authenticates(const struct nvme_target *target, const char *hostnqn)
-{
-	const struct nvme_hosts *hosts = target->base.opt.chap.hosts;
-
-	return hosts && (nvme_hosts_find(hosts, hostnqn) || !is_listed(target, hostnqn));
+	if (tls == NVME_TGT_TLS_NONE)
+		return;
+	record->tsas.tcp.sectype = NVMF_SECTYPE_TLS13;
+	if (tls == NVME_TGT_TLS_ALL || queue->identity)
+		record->treq = NVMF_TREQ_REQUIRED | NVMF_TREQ_NO_SQFC;
 }
 
 /* For a listener on all addresses, report the address that this host has connected to. */
@@ -42,9 +46,7 @@ static void address(struct nvmf_record *record, const struct addr *bound, const 
 static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nvmf_record *record)
 {
 	const struct nvme_target *target = nvme_tgt_of(nvme_tgt_queue_of(cmd));
-	/* with authentication the log must not reveal the names of hosts */
-	bool allowed = target->authenticates ||
-		       nvme_tgt_host_allowed(target, nvme_tgt_queue_of(cmd)->ctrl->hostnqn);
+	bool allowed = sees_subsystems(target, nvme_tgt_queue_of(cmd)->ctrl->hostnqn);
 
 	for (unsigned s = 1; allowed && s < target->subsystems; s++)
 		for (unsigned l = 0; l < target->base.opt.listens * 2; l++) {
@@ -64,7 +66,9 @@ static bool record_at(const struct nvme_tgt_cmd *cmd, unsigned number, struct nv
 			snprintf(record->subnqn, sizeof(record->subnqn), "%s",
 				target->subsys[s].nqn);
 			address(record, &listen->bound, &cmd->base.conn->local);
-			if (!(l % 2)) {
+			if (l % 2) {
+				describe_tcp(cmd, record);
+			} else {
 				record->tsas.rdma.qptype = NVMF_QPTYPE_CONNECTED;
 				record->tsas.rdma.prtype = mine == TRANSPORT_IWARP
 								   ? NVMF_PRTYPE_IWARP

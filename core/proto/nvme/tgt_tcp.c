@@ -3,9 +3,11 @@
  * hosts may send what they send. The stream sends all of one turn with one sendmsg(). */
 #include "pdu.h"
 #include "tgt.h"
+#include "tls.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* a data digest error fails the command, not the connection (3.3.1.1.1) */
@@ -27,6 +29,8 @@ struct nvme_tgt_tcp {
 	struct nvme_tgt_queue queue;     /* first member */
 	struct nvme_pdu_out icresp, bye; /* ICResp, C2HTermReq */
 	bool greeted;
+	struct tls_creds
+		*creds; /* until the first byte, or the end of TLS's handshake; NULL: plain */
 	struct nvme_tgt_tcp_cmd *filling; /* the command whose data is being received */
 	struct nvme_pdus pdus;
 };
@@ -288,22 +292,71 @@ static void pdu_bad(struct nvme_pdus *pdus, uint16_t fes, uint32_t fei, const ch
 
 static const struct nvme_pdu_events pdu_events = { pdu_header, pdu_data, pdu_bad };
 
+static void drop_creds(struct nvme_tgt_tcp *tcp)
+{
+	tls_creds_free(tcp->creds);
+	tcp->creds = NULL;
+}
+
+static void start_tls(struct nvme_tgt_tcp *tcp)
+{
+	struct target_conn *conn = &tcp->queue.base;
+	const struct stream_tls tls = { .creds = tcp->creds,
+		.client = conn->admission.peer_addr->network };
+	struct diag why = { 0 };
+
+	tcp->queue.securing = true;
+	if (stream_start_tls(conn->stream, &tls, &why))
+		target_conn_fail(conn, why.code, why.err, why.text);
+}
+
+/* The first byte is that of a ClientHello or of ICReq. True: it is not TLS. */
+static bool classify(struct nvme_tgt_tcp *tcp)
+{
+	int first = stream_peek(tcp->queue.base.stream);
+
+	if (first == -EAGAIN)
+		return false;
+	if (first < 0)
+		target_stream_ended(&tcp->queue.base);
+	else if (first == TLS_FIRST_BYTE)
+		start_tls(tcp);
+	else
+		drop_creds(tcp);
+	return first >= 0 && first != TLS_FIRST_BYTE;
+}
+
+static void secured(struct stream *stream)
+{
+	struct nvme_tgt_tcp *tcp = stream->user;
+
+	tcp->queue.securing = false;
+	drop_creds(tcp);
+	tcp->queue.identity = strdup(stream_tls_peer(stream));
+	if (!tcp->queue.identity)
+		target_conn_fail(&tcp->queue.base, DIAG_NO_MEMORY, ENOMEM, "out of memory");
+}
+
 static void readable(struct stream *stream)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
 
+	if (!target_conn_is_closing(&tcp->queue.base) && tcp->creds && !classify(tcp))
+		return;
 	if (!target_conn_is_closing(&tcp->queue.base) && !nvme_pdu_receive(&tcp->pdus))
 		target_stream_ended(&tcp->queue.base);
 }
 
 static const struct stream_events events = {
-	.readable = readable, .sent = sent, .down = target_stream_down
+	.readable = readable, .sent = sent, .down = target_stream_down, .secured = secured
 };
 
 static void tcp_free(struct target_conn *conn)
 {
 	if (conn->stream)
 		stream_free(conn->stream);
+	drop_creds(tcp_of(conn));
+	free(tcp_of(conn)->queue.identity);
 	pool_free(conn->pool);
 }
 
@@ -320,11 +373,13 @@ static int tcp_open(struct target_conn *conn, struct diag *diag)
 		err = pool_new(&conn->pool, NVME_TCP_ADMIN_INCAP, queue->max_depth, diag);
 	if (err) {
 		close(conn->fd);
+		drop_creds(tcp);
 		return err;
 	}
 	err = target_stream_open(conn, &events, diag);
 	tcp->pdus.stream = conn->stream;
 	if (err) {
+		drop_creds(tcp);
 		pool_free(conn->pool);
 		conn->pool = NULL;
 	}
@@ -350,8 +405,12 @@ const struct nvme_tgt_carrier nvme_tgt_tcp = {
 
 void nvme_tgt_tcp_incoming(struct target *target, int fd, const struct addr *peer)
 {
+	const struct nvme_hosts *hosts = target->opt.chap.hosts;
 	struct nvme_tgt_tcp *tcp = target_stream_new(target, sizeof(*tcp), fd, peer);
 
-	if (tcp)
-		nvme_tgt_queue_begin(target, &tcp->queue, &nvme_tgt_tcp, peer);
+	if (!tcp)
+		return;
+	if (hosts && hosts->creds)
+		tcp->creds = tls_creds_hold(hosts->creds);
+	nvme_tgt_queue_begin(target, &tcp->queue, &nvme_tgt_tcp, peer);
 }
