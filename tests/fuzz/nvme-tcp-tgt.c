@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Rooms: core/proto/nvme core/target core/net */
-/* A host over TCP that sends anything: from the first byte, after ICReq, on an admin queue, on an
- * I/O queue, on both of them. Each input gets a new target and listener, on a unix socket as ports
- * would run out, and must free all of it. */
+/* A host over TCP that sends anything: from the first byte, also to a target that expects TLS
+ * there, after ICReq, on an admin queue, on an I/O queue, on both of them. Each input gets a new
+ * target and listener, on a unix socket as ports would run out, and must free all of it. */
 #include "../../core/proto/nvme/codec.h"
+#include "../../core/proto/nvme/hosts.h"
+#include "../../core/proto/nvme/psk.h"
 #include "disk.h"
 #include "script.h"
 #include "serve.h"
@@ -21,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The first byte of an input. */
 enum far { FROM_START, GREETED, ADMIN, IO }; /* its two lowest bits */
 enum { DISCOVERY = 4, PIECES = 8, ENDS = 32, SHUFFLED = 128 };
+enum { SECURED = 4 }; /* with FROM_START: there are hosts with TLS */
 /* with IO: turns of length, queue and bytes; HELD: the disk answers only after the whole input */
 enum { BOTH = 4, HELD = 8 };
 enum end { HOST_CLOSES, HOST_BREAKS_OFF, TARGET_STOPS, ADMIN_GOES_FIRST };
@@ -29,11 +32,28 @@ static struct loop *loop;
 static struct fake_disk *disk;
 static struct target *target;
 static struct addr bound;
+static bool secured; /* handshakes run on another thread */
 
 static void turns(unsigned count)
 {
-	while (count--)
-		script_turn(loop);
+	volatile int never = 0;
+
+	for (; count; count--)
+		if (secured)
+			loop_wait(loop, &never, loop_clock() + MSEC);
+		else
+			script_turn(loop);
+}
+
+static const struct nvme_hosts *hosts(void)
+{
+	static struct nvme_host host = { .nqn = "nqn.host",
+		.tls = { .len = 32, .hash = 1, .key = "key" } };
+	static struct nvme_hosts list = { .host = &host, .count = 1, .tls = 1 };
+
+	if (!list.creds && nvme_tls_of_hosts(&list.creds, &list, NULL))
+		abort();
+	return &list;
 }
 
 static void begin(bool shuffled)
@@ -51,6 +71,7 @@ static void begin(bool shuffled)
 	opt.disk[0] =
 		(struct target_disk_options){ .bdev = &disk->bdev, .name = NQN, .serial = "S1" };
 	opt.loops = &loop;
+	opt.chap.hosts = secured ? hosts() : NULL;
 	/* With nothing but its family bound it gets a name of its own that no file system knows. */
 	at->ss.ss_family = AF_UNIX;
 	at->len = sizeof(at->ss.ss_family);
@@ -232,6 +253,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	enum far far = how & 3;
 	int admin = -1, fd;
 
+	secured = far == FROM_START && how & SECURED;
 	begin(how & SHUFFLED);
 	fd = dial();
 	if (far >= GREETED)
