@@ -23,6 +23,11 @@ static int expand(const struct tls_key *key, const char *label, uint8_t *to, uns
 		       : 0;
 }
 
+int tls_key_bytes(const struct tls_key *key, uint8_t bytes[32])
+{
+	return expand(key, "key", bytes, key->key_len);
+}
+
 static int derive(struct tls_key *key)
 {
 	uint8_t bytes[32];
@@ -31,7 +36,7 @@ static int derive(struct tls_key *key)
 	aes_gcm_free(key->gcm);
 	key->gcm = NULL;
 	key->records = 0;
-	err = expand(key, "key", bytes, key->key_len);
+	err = tls_key_bytes(key, bytes);
 	if (!err)
 		err = expand(key, "iv", key->nonce, sizeof(key->nonce));
 	if (!err)

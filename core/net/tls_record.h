@@ -29,6 +29,8 @@ struct tls_key {
 };
 /* Set the first key. secret_len: 32 for TLS_AES_128_GCM_SHA256, 48 for TLS_AES_256_GCM_SHA384. */
 int tls_key_set(struct tls_key *, const uint8_t *secret, unsigned secret_len);
+/* Derive the key of the cipher, key_len bytes (section 7.3). -ENOMEM. */
+int tls_key_bytes(const struct tls_key *, uint8_t bytes[32]);
 /* Replace it by the next one (section 7.2). -ENOMEM. */
 int tls_key_update(struct tls_key *);
 void tls_key_wipe(struct tls_key *);
