@@ -9,6 +9,7 @@
 #include "kernel_identity.h"
 #include "kernel_iscsi_conf.h"
 #include "kernel_nbft.h"
+#include "tls_monitor.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -245,9 +246,11 @@ static int run(struct call *call)
 	free(b.operand);
 	kernel_boot_params_free(&b.params);
 	for (unsigned i = 0; i < call->operands; i++)
-		uri_hide(call->operand[i]); /* the session monitor is a fork of this process */
+		uri_hide(call->operand[i]); /* the monitors are forks of this process */
 	if (b.boot.has_iscsi)
 		iscsi_monitor_start(call, root, NULL);
+	if (!opts->common.dry_run)
+		tls_monitor_start(call, root, NULL);
 	close(root);
 	return err;
 }

@@ -3,6 +3,7 @@
  * and all that the discovery controllers among them report. */
 #include "nvmf_rows.h"
 #include "out.h"
+#include "tls_monitor.h"
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 struct all_options {
 	struct opt_common common;
 	struct nvmf_options nvmf;
-	const char *config;
+	const char *config, *monitor;
 	bool from_cmdline, nbft, no_wait, no_referrals, retry;
 };
 
@@ -30,6 +31,7 @@ static const struct opt rows[] = {
 	{ "no-wait", 0, OPT_FLAG, AT(no_wait), NULL,
 		"return without waiting for the block devices" },
 	{ "retry", 0, OPT_FLAG, AT(retry), NULL, "retry failed targets until --timeout" },
+	NVMF_MONITOR_ROW(struct all_options, monitor),
 	NVME_OUTPUT_ROWS,
 	{ 0 },
 };
@@ -121,6 +123,10 @@ static int run(struct call *call)
 	}
 	nvmf_all_free(&s.all);
 	loop_free(s.all.loop);
+	for (unsigned i = 0; i < call->operands; i++)
+		uri_hide(call->operand[i]); /* the TLS monitor is a fork of this process */
+	if (s.all.root >= 0 && !opts->common.dry_run)
+		tls_monitor_start(call, s.all.root, opts->monitor);
 	if (s.all.root >= 0)
 		close(s.all.root);
 	return err;

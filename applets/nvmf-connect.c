@@ -4,6 +4,7 @@
 #include "attach_multipath.h"
 #include "nvmf_rows.h"
 #include "out.h"
+#include "tls_monitor.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 struct connect_options {
 	struct opt_common common;
 	struct nvmf_options nvmf;
-	const char *print, *devid_file, *config, *policy;
+	const char *print, *devid_file, *config, *policy, *monitor;
 	bool no_wait, exclusive, idempotent;
 };
 
@@ -37,6 +38,7 @@ static const struct opt rows[] = {
 		"print only the paths of the block devices" },
 	{ "devid-file", 0, OPT_TEXT, AT(devid_file), "FILE",
 		"write the controller's name to FILE" },
+	NVMF_MONITOR_ROW(struct connect_options, monitor),
 	NVME_OUTPUT_ROWS,
 	{ 0 },
 };
@@ -281,6 +283,7 @@ static int connect_all(struct work *w)
 
 static int run(struct call *call)
 {
+	const struct connect_options *opts = call->opts;
 	struct work w = { .call = call,
 		.env = attach_env_of(call),
 		.since = loop_clock(),
@@ -300,6 +303,10 @@ static int run(struct call *call)
 	nvmf_names_free(&w.names);
 	free(w.list);
 	free(w.attach);
+	for (unsigned i = 0; i < call->operands; i++)
+		uri_hide(call->operand[i]); /* the TLS monitor is a fork of this process */
+	if (w.root >= 0 && !opts->common.dry_run)
+		tls_monitor_start(call, w.root, opts->monitor);
 	if (w.root >= 0)
 		close(w.root);
 	return err ? err : EXIT_DONE;

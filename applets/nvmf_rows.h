@@ -72,7 +72,7 @@ struct nvmf_first { /* the first members of the option struct of an applet with 
 			"kxchap-secret", 0, NVMF_DHCHAP_SECRET, "KEY", "same as --dhchap-secret"), \
 		NVMF_ROW_("kxchap-ctrl-secret", 0, NVMF_DHCHAP_CTRL_SECRET, "KEY",                 \
 			"same as --dhchap-ctrl-secret"),                                           \
-		NVMF_FLAG_("tls", 0, NVMF_TLS, "encrypt with TLS; requires tlshd (TCP)"),          \
+		NVMF_FLAG_("tls", 0, NVMF_TLS, "encrypt with TLS (TCP)"),                          \
 		NVMF_FLAG_(                                                                        \
 			"concat", 0, NVMF_CONCAT, "encrypt with a key from DH-HMAC-CHAP (TCP)"),   \
 		NVMF_TEXT_("tls-key-file", tls_key_file, "FILE",                                   \
@@ -86,6 +86,13 @@ struct nvmf_first { /* the first members of the option struct of an applet with 
 			NULL, "derive the TLS key as nvme-cli before 2.16" },                      \
 		NVMF_ROW_("keyring", 0, NVMF_KEYRING, "NAME|SERIAL",                               \
 			"kernel keyring with the TLS key; default .nvme")
+
+#define NVMF_MONITOR_ROW(type, member)                                                             \
+	{                                                                                          \
+		"monitor", 0, OPT_TEXT, offsetof(type, member), "on|off",                          \
+			"with TLS and without tlshd: start a background process that restores "    \
+			"lost connections; default on"                                             \
+	}
 
 /* Options of nvme-cli's fabrics commands that no applet has. */
 #define NVMF_NO_PERSISTENT                                                                         \

@@ -6,6 +6,7 @@
 #include "kernel_identity.h"
 #include "kernel_nvmf.h"
 #include "nvmf.h"
+#include "tls_upcall.h"
 
 /* ---- Options of nvme-cli's fabrics commands, and ours. */
 
@@ -123,6 +124,9 @@ struct attach_nvme {
 		int count; /* -EAGAIN: not listed yet */
 		uint32_t nsid[NVMF_DISKS];
 	} active;
+	struct tls_upcall *upcall; /* while the kernel connects; NULL: another process answers */
+	struct tls_upcall_events upcall_events;
+	struct diag handshake; /* why the last one failed */
 	uint32_t missing_nsid;
 	unsigned last_count;
 	uint64_t changed_at;

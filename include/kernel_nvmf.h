@@ -87,11 +87,14 @@ int kernel_nvmf_state(int root, const char *name, char state[16]);
 int kernel_nvmf_read_ctrl(int root, const char *name, struct nvmf_ctrl *);
 /* Find the controller connected to this target by this host. -ENOENT: none. */
 int kernel_nvmf_find(int root, const struct nvmf_params *, struct nvmf_ctrl *);
+/* Modules of the ciphers of TLS, which may be built in; NULL ends them. */
+extern const char *const kernel_nvmf_ciphers[];
+bool kernel_nvmf_any_tls(int root); /* a controller's connection is encrypted, or lost */
 bool kernel_nvmf_same_host(const char *, const char *); /* the same address in any spelling */
 
-/* Load the drivers of the transport and create /dev/nvme-fabrics; for "rdma" check that there is an
- * RDMA device. */
-int kernel_nvmf_ready(int root, const char *transport, struct diag *);
+/* Load the drivers of the transport, with TLS for sockets if `tls` is set, and create
+ * /dev/nvme-fabrics; for "rdma" check that there is an RDMA device. */
+int kernel_nvmf_ready(int root, const char *transport, bool tls, struct diag *);
 #define NVMF_LINE      4096 /* the kernel takes a page */
 #define NVMF_LEFT_OUT  256
 #define NVMF_SUPPORTED 2048

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The NVMe-oF row: modules and keys, the write to /dev/nvme-fabrics, the wait for namespaces, and
  * the removal of a controller. */
+#include "kernel_handshake.h"
 #include "nvme_target.h"
 #include <errno.h>
 #include <stdio.h>
@@ -26,13 +27,19 @@ static bool needs_connection(int root, const struct nvmf_target *t, struct nvmf_
 	return t->params.value[NVMF_DUPLICATE_CONNECT] || kernel_nvmf_find(root, &t->params, ctrl);
 }
 
+static bool encrypts(const struct nvmf_target *t)
+{
+	return t->params.value[NVMF_TLS] || t->params.value[NVMF_CONCAT];
+}
+
 /* In a child: the keyring and /dev/nvme-fabrics may block. An existing connection needs no key. */
 static int get_ready(int root, const void *arg, void *out)
 {
 	const struct nvmf_target *t = ((const struct attach_nvme *)arg)->target;
 	struct attach_nvme_result *result = out;
 	struct nvmf_ctrl ctrl;
-	int err = kernel_nvmf_ready(root, t->params.value[NVMF_TRANSPORT], &result->why);
+	int err =
+		kernel_nvmf_ready(root, t->params.value[NVMF_TRANSPORT], encrypts(t), &result->why);
 
 	if (!err && nvmf_tls_uses_keyring(t) && needs_connection(root, t, &ctrl))
 		err = nvmf_tls_insert(root, t, &result->ring, &result->key, &result->why);
@@ -121,11 +128,55 @@ static int set_connected(struct attach_nvme *nvme)
 	return -EALREADY;
 }
 
+static void handshake_ended(void *arg, const struct tls_upcall_end *end)
+{
+	struct attach_nvme *nvme = arg;
+
+	if (end->why->err)
+		nvme->handshake = *end->why;
+	else if (loop_options(nvme->attach.loop)->verbose)
+		attach_note(&nvme->attach, "TLS handshake with %s by the key '%s'", end->peer,
+			end->identity);
+}
+
+/* The kernel knows only that the handshake has failed. */
+static int connect_failed(struct attach_nvme *nvme, int err, char *log)
+{
+	struct diag *why = &nvme->attach.why;
+
+	err = kernel_nvme_why(nvme->attach.root, err, log, &nvme->target->params, why);
+	if (!nvme->handshake.err)
+		return err;
+	*why = nvme->handshake;
+	return -why->err;
+}
+
 static void close_scan_log(struct attach_nvme *nvme)
 {
 	char none[1];
 
 	kernel_log_since(&nvme->scan_log, NULL, none, sizeof(none));
+}
+
+/* The kernel leaves the handshakes of all queues to a process, and waits: without tlshd this one
+ * answers on the loop. */
+static void answer_handshakes(struct attach_nvme *nvme)
+{
+	struct diag why = { 0 };
+
+	nvme->handshake = (struct diag){ 0 };
+	if (!encrypts(nvme->target) || kernel_handshakes_answered(nvme->attach.root))
+		return;
+	nvme->upcall_events = (struct tls_upcall_events){ nvme, handshake_ended };
+	if (tls_upcall_open(&nvme->upcall, nvme->attach.loop, nvme->attach.root,
+		    &nvme->upcall_events, &why))
+		attach_note(&nvme->attach, "TLS handshakes can't be answered: %s", why.text);
+}
+
+static void stop_handshakes(struct attach_nvme *nvme)
+{
+	tls_upcall_close(nvme->upcall);
+	nvme->upcall = NULL;
 }
 
 static void connect_done(struct child_call *call)
@@ -135,6 +186,7 @@ static void connect_done(struct child_call *call)
 	char log[8192], name[16];
 	int err = call->err;
 
+	stop_handshakes(nvme);
 	kernel_nvmf_log_since(attach->root, &nvme->log_mark, &nvme->target->params,
 		err ? -1 : nvme->instance, log, sizeof(log));
 	snprintf(name, sizeof(name), "nvme%d", nvme->instance);
@@ -144,7 +196,7 @@ static void connect_done(struct child_call *call)
 	else if (err && call->expired)
 		err = set_timeout(nvme);
 	else if (err)
-		err = kernel_nvme_why(attach->root, -err, log, &nvme->target->params, &attach->why);
+		err = connect_failed(nvme, -err, log);
 	attach_note_log(attach, log);
 	if (err || attach->no_wait)
 		close_scan_log(nvme);
@@ -218,6 +270,7 @@ static void nvme_connect(struct attach *attach)
 		attach_step(attach, err ? err : set_connected(nvme));
 		return;
 	}
+	answer_handshakes(nvme);
 	kernel_nvmf_log_mark(attach->root, &nvme->log_mark);
 	kernel_log_mark(attach->root, &nvme->scan_log);
 	nvme->call = (struct child_call){ .fn = write_line,
@@ -608,6 +661,7 @@ static void nvme_stop(struct attach *attach)
 	char name[16];
 
 	child_call_cancel(&nvme->call);
+	stop_handshakes(nvme);
 	if (connecting && !nvme->call.err) {
 		snprintf(name, sizeof(name), "nvme%d", nvme->instance);
 		attach->made = !kernel_nvmf_read_ctrl(attach->root, name, &nvme->ctrl);

@@ -4,6 +4,7 @@
 #include "grow.h"
 #include "kernel_boot.h"
 #include "kernel_disk.h"
+#include "kernel_nvmf.h"
 #include "kernel_status.h"
 #include "kernel_sys.h"
 #include "list.h"
@@ -272,6 +273,13 @@ static void add_initiator(struct collect *collect, unsigned which)
 		add_module(collect, initiator[which].module[i]);
 }
 
+static void add_tls(struct collect *collect)
+{
+	add_module(collect, "tls");
+	for (const char *const *module = kernel_nvmf_ciphers; *module; module++)
+		add_module(collect, *module);
+}
+
 static void add_link(struct collect *collect, const struct list_link *link, uint64_t unit)
 {
 	char uri[URI_MAX], word[URI_MAX + 32];
@@ -284,6 +292,8 @@ static void add_link(struct collect *collect, const struct list_link *link, uint
 		if (!strcmp(initiator[i].protocol, link->protocol) &&
 			!strcmp(initiator[i].transport, link->transport))
 			add_initiator(collect, i);
+	if (!strcmp(link->protocol, "nvme") && kernel_nvmf_any_tls(collect->root))
+		add_tls(collect);
 	if (!strcmp(link->protocol, "nfs"))
 		add_module(collect, link->version[0] == '3' ? "nfsv3" : "nfsv4");
 	if (link->rdma_dev[0])

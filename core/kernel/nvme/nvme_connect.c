@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 	"keep_alive_tmo hostnqn host_traddr hostid "                                               \
 	"duplicate_connect disable_sqflow hdr_digest data_digest nr_write_queues nr_poll_queues "  \
 	"tos"
+
+const char *const kernel_nvmf_ciphers[] = { "gcm", "ctr", "ghash_generic", NULL };
 
 static void count(const char *name, void *arg)
 {
@@ -46,7 +49,19 @@ bool kernel_nvmf_loaded(int root, const char *transport)
 		       !strcmp(transport, "rdma") ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp");
 }
 
-int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
+/* Without modprobe the kernel can't load its ciphers itself. */
+static int need_tls(int root, struct diag *diag)
+{
+	char *ciphers = kernel_sys_read_all(root, "proc/crypto");
+	bool known = ciphers && strstr(ciphers, "gcm(aes)");
+
+	free(ciphers);
+	for (const char *const *module = kernel_nvmf_ciphers; *module && !known; module++)
+		kernel_module_load(root, *module);
+	return need_module(root, "tls", "sys/module/tls", diag);
+}
+
+int kernel_nvmf_ready(int root, const char *transport, bool tls, struct diag *diag)
 {
 	bool rdma = !strcmp(transport, "rdma");
 	unsigned devices = 0;
@@ -55,6 +70,8 @@ int kernel_nvmf_ready(int root, const char *transport, struct diag *diag)
 	if (!err)
 		err = need_module(root, rdma ? "nvme_rdma" : "nvme_tcp",
 			rdma ? "sys/module/nvme_rdma" : "sys/module/nvme_tcp", diag);
+	if (!err && tls)
+		err = need_tls(root, diag);
 	if (err)
 		return err;
 	err = kernel_node_make(root, FABRICS_DEV, "sys/class/misc/nvme-fabrics/dev", false);

@@ -310,3 +310,20 @@ int kernel_nvmf_disks(
 	*count = list.count;
 	return list.failed ? diag_sys(diag, ENOMEM, "list of namespaces") : 0;
 }
+
+static void look_for_tls(const char *name, void *arg)
+{
+	struct list *list = arg;
+	char path[64];
+
+	snprintf(path, sizeof(path), NVME_CLASS "/%.24s/tls_key", name);
+	list->count += kernel_sys_exists(list->root, path);
+}
+
+bool kernel_nvmf_any_tls(int root)
+{
+	struct list list = { .root = root };
+
+	kernel_sys_list(root, NVME_CLASS, look_for_tls, &list);
+	return list.count;
+}

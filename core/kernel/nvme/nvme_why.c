@@ -279,8 +279,8 @@ static void no_handshake(struct attempt *a, const char *at)
 		diag_sys(a->diag, err ? err : EIO, "start the TLS handshake");
 		return;
 	}
-	diag_set(a->diag, DIAG_NOT_FOUND, err, "no TLS handshake: tlshd is not running");
-	diag_hint(a->diag, "start tlshd of ktls-utils: systemctl start tlshd");
+	diag_set(a->diag, DIAG_NOT_FOUND, err, "no TLS handshake: no process answers the kernel");
+	diag_hint(a->diag, "start one: rdmastor tls-daemon --daemon, or systemctl start tlshd");
 }
 
 static void no_agreement(struct attempt *a, const char *at)

@@ -72,6 +72,16 @@ static const char *needs(bool all)
 	return listed(&found);
 }
 
+Test(needs, tls)
+{
+	strcpy(attach("nvme", "tcp", "10.0.0.1", "4420")->target, "nqn.x");
+	tree_dir(&tree, "sys/class/nvme/nvme0");
+	cr_assert_str_eq(needs(true), "nvme_tcp rd.rdmastor=nvme+tcp://10.0.0.1:4420/nqn.x ");
+	tree_file(&tree, "sys/class/nvme/nvme0/tls_key", "");
+	cr_assert_str_eq(needs(true), "nvme_tcp tls gcm ctr ghash_generic "
+				      "rd.rdmastor=nvme+tcp://10.0.0.1:4420/nqn.x ");
+}
+
 Test(needs, the_device_in_use)
 {
 	struct list_link *nvme = attach("nvme", "rdma", "10.0.0.1", "4420");

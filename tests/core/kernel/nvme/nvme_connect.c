@@ -100,19 +100,23 @@ Test(nvme_connect, drivers_and_devices_that_are_missing)
 	struct tree tree = tree_new();
 	struct diag diag = { 0 };
 
-	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", &diag), -ENOENT);
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", false, &diag), -ENOENT);
 	diag_says(&diag, DIAG_NO_MODULE, NULL, "module_nvme_fabrics");
 	tree_dir(&tree, "sys/class/nvme-fabrics");
 	tree_file(&tree, "dev/nvme-fabrics", "");
-	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", &diag), -ENOENT);
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", false, &diag), -ENOENT);
 	diag_says(&diag, DIAG_NO_MODULE, NULL, "module_nvme_rdma");
 	tree_dir(&tree, "sys/module/nvme_rdma");
-	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", &diag), -ENODEV);
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", false, &diag), -ENODEV);
 	cr_assert_eq(diag.code, DIAG_NO_DEVICE);
 	tree_dir(&tree, "sys/class/infiniband/mlx5_0");
-	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", &diag), 0);
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "rdma", false, &diag), 0);
 	tree_dir(&tree, "sys/module/nvme_tcp");
-	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", &diag), 0);
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", false, &diag), 0);
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", true, &diag), -ENOENT);
+	diag_says(&diag, DIAG_NO_MODULE, NULL, "module_tls");
+	tree_dir(&tree, "sys/module/tls");
+	cr_assert_eq(kernel_nvmf_ready(tree.root, "tcp", true, &diag), 0);
 	tree_free(&tree);
 }
 
@@ -203,7 +207,7 @@ Test(nvme_connect, words_of_the_kernel)
 	means(ENOKEY, "nvme nvme0: qid 0: no key\nnvme nvme0: qid 0: authentication setup failed\n",
 		DIAG_AUTH, "DH-HMAC-CHAP --dhchap-secret-file");
 	means(ENOKEY, "nvme nvme0: no valid PSK found\n", DIAG_AUTH, "TLS 'nqn.host' 'nqn.t1'");
-	means(ESRCH, "nvme nvme0: queue 0: failed to start TLS: -3\n", DIAG_NOT_FOUND, "tlshd");
+	means(ESRCH, "nvme nvme0: queue 0: failed to start TLS: -3\n", DIAG_NOT_FOUND, "answers");
 	means(EINVAL, "nvme nvme0: queue 0: failed to start TLS: -22\n", DIAG_SYSTEM,
 		"TLS invalid_argument");
 	means(ETIMEDOUT, "nvme nvme0: queue 0: TLS handshake failed, error -110\n", DIAG_TIMEOUT,

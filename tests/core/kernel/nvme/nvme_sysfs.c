@@ -82,6 +82,19 @@ Test(nvme_sysfs, an_old_kernel_tells_less)
 	tree_free(&tree);
 }
 
+Test(nvme_sysfs, connections_with_tls)
+{
+	struct tree none = tree_new();
+
+	cr_assert_not(kernel_nvmf_any_tls(none.root));
+	tree_dir(&none, "sys/class/nvme/nvme0");
+	tree_dir(&none, "sys/class/nvme/nvme1");
+	cr_assert_not(kernel_nvmf_any_tls(none.root));
+	tree_file(&none, "sys/class/nvme/nvme1/tls_key", "");
+	cr_assert(kernel_nvmf_any_tls(none.root), "also without a key, while it is lost");
+	tree_free(&none);
+}
+
 Test(nvme_sysfs, the_same_connection)
 {
 	struct tree tree = new_tree();
