@@ -29,6 +29,7 @@ extern const struct applet applet_srp_daemon;
 extern const struct applet applet_srp_disconnect;
 extern const struct applet applet_srp_discover;
 extern const struct applet applet_status;
+extern const struct applet applet_tls_daemon;
 
 const struct applet *const applets[] = {
 	&applet_bench,
@@ -58,5 +59,6 @@ const struct applet *const applets[] = {
 	&applet_srp_disconnect,
 	&applet_srp_discover,
 	&applet_status,
+	&applet_tls_daemon,
 	NULL,
 };
