@@ -61,10 +61,11 @@ int nvme_psk_derive(const struct nvme_key *key, const char *hostnqn, const char 
 	*psk = (struct nvme_psk){ .len = key->len };
 	if ((size_t)snprintf(names, sizeof(names), "%s %s", hostnqn, nqn) >= sizeof(names))
 		return -EINVAL;
-	memcpy(retained, key->key, sizeof(retained));
-	done = (!key->hash || expand(md, key->key, key->len, form->old, "tls13 HostNQN", hostnqn,
-				      retained)) &&
-	       digest_of(md, retained, key->len, names, digest);
+	/* always, so that the time does not tell which kind of key it is */
+	done = expand(md, key->key, key->len, form->old, "tls13 HostNQN", hostnqn, retained);
+	if (!key->hash)
+		memcpy(retained, key->key, sizeof(retained));
+	done = done && digest_of(md, retained, key->len, names, digest);
 	if (done) {
 		snprintf(context, sizeof(context), "0%c %s", cipher, digest);
 		snprintf(psk->identity, sizeof(psk->identity), "NVMe%cR0%c %s%s%s",

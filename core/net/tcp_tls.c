@@ -6,12 +6,21 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 
+#define RECEIVES 16 /* in one call, which must not keep the loop from its other work */
+
+/* What a client has sent must not arrive after it gave up the connection, as stream_reset() says;
+ * then there is no alert. */
 static void fail(struct tcp *tcp, const struct diag *why)
 {
 	struct iovec alert = tls_conn_pending(tcp->tls);
 
 	if (!tcp->stream.why.err)
 		tcp->stream.why = *why;
+	if (tcp->tls->secured && tls_conn_begins(tcp->tls)) {
+		tcp_reset_on_close(tcp->fd.fd);
+		tcp_end(tcp);
+		return;
+	}
 	if (alert.iov_len)
 		tcp_send(tcp->fd.fd, &alert, 1, 0);
 	tcp_shutdown(tcp);
@@ -141,7 +150,7 @@ ssize_t tcp_tls_recv(struct tcp *tcp, const struct iovec *iov, int count)
 	size_t room = tls_cursor_room(&to), sum = 0;
 	ssize_t got;
 
-	for (;;) {
+	for (int i = 0; i < RECEIVES; i++) {
 		got = tls_conn_take(tls, &to, &why);
 		if (got < 0) {
 			fail(tcp, &why);
@@ -159,6 +168,7 @@ ssize_t tcp_tls_recv(struct tcp *tcp, const struct iovec *iov, int count)
 			return -tcp->stream.why.err;
 		}
 	}
+	return (ssize_t)sum;
 }
 
 void tcp_tls_flush(struct tcp *tcp)
@@ -203,10 +213,11 @@ void tcp_tls_flush(struct tcp *tcp)
 	loop_fd_change(tcp->stream.loop, &tcp->fd, tcp_events(tcp));
 }
 
+/* One nanosecond later, which is another turn. */
 void tcp_tls_read_again(struct tcp *tcp)
 {
 	if (tcp->tls->secured && tcp->in & EPOLLIN && tls_conn_has_data(tcp->tls))
-		loop_timer_set(tcp->stream.loop, &tcp->again, loop_now(tcp->stream.loop));
+		loop_timer_set(tcp->stream.loop, &tcp->again, loop_now(tcp->stream.loop) + 1);
 }
 
 /* False: the socket is full, or the connection has failed. */

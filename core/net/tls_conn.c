@@ -106,7 +106,7 @@ bool tls_conn_has_record(const struct tls_conn *tls)
 
 bool tls_conn_has_data(const struct tls_conn *tls)
 {
-	return tls->text_from < tls->text_to || tls_conn_has_record(tls);
+	return tls->closed || tls->text_from < tls->text_to || tls_conn_has_record(tls);
 }
 
 struct iovec tls_conn_room(struct tls_conn *tls)
@@ -132,7 +132,7 @@ static void put_record(struct tls_conn *tls, enum tls_type type, const void *con
 	const struct iovec iov = { (void *)(uintptr_t)content, len };
 	struct tls_cursor cursor = { &iov, 1, 0 };
 
-	if (sizeof(tls->out) - tls->out_to >= len + TLS_OVERHEAD)
+	if (tls->tx.gcm && sizeof(tls->out) - tls->out_to >= len + TLS_OVERHEAD)
 		tls->out_to += tls_seal(&tls->tx, type, &cursor, len, tls->out + tls->out_to);
 }
 
@@ -158,7 +158,7 @@ static int handle_alert(struct tls_conn *tls, const uint8_t *alert, size_t len, 
 		tls->closed = true;
 		return 0;
 	}
-	tls_alert_why(tls->creds, alert[1], diag);
+	tls_alert_why(tls->creds, alert[1], tls->begun, diag);
 	return -diag->err;
 }
 
@@ -270,6 +270,7 @@ static ssize_t take_record(struct tls_conn *tls, const struct tls_cursor *to, st
 	if (type != TLS_DATA || !text || tls->message_len || tls->message_rest)
 		return handle_control(tls, type, place, (size_t)text, diag);
 	tls->idle = 0;
+	tls->begun = true;
 	if (direct)
 		return text;
 	tls->text_from = (size_t)(body - tls->in);
@@ -309,7 +310,9 @@ ssize_t tls_conn_take(struct tls_conn *tls, struct tls_cursor *to, struct diag *
 	size_t sum = take_text(tls, to);
 	ssize_t got;
 
-	while (!tls->closed && tls_cursor_room(to) && tls_conn_has_record(tls)) {
+	for (int i = 0; i < TLS_RECORDS_TAKEN; i++) {
+		if (tls->closed || !tls_cursor_room(to) || !tls_conn_has_record(tls))
+			break;
 		got = take_record(tls, to, diag);
 		if (got < 0)
 			return got;

@@ -7,8 +7,9 @@
 #include "tls_record.h"
 #include <mbedtls/ssl.h>
 
-#define TLS_RECORDS 4 /* received or sent with one call */
-#define TLS_BUFFER  (TLS_RECORDS * (TLS_TEXT + TLS_OVERHEAD) + 256)
+#define TLS_RECORDS       4  /* received or sent with one call */
+#define TLS_RECORDS_TAKEN 64 /* decrypted with one call, however short */
+#define TLS_BUFFER        (TLS_RECORDS * (TLS_TEXT + TLS_OVERHEAD) + 256)
 /* Records protected with one key, less than the 2^24.5 of section 5.5. */
 #define TLS_KEY_RECORDS (1u << 24)
 /* Records without data that may follow one another; steps of one handshake. */
@@ -45,6 +46,7 @@ struct tls_conn {
 	uint8_t message[5], message_len; /* start of a handshake message */
 	uint32_t message_rest;
 	uint8_t idle;
+	bool begun;  /* data was received */
 	bool closed; /* by the peer's close_notify */
 	/* to send */
 	struct tls_key tx;
@@ -88,5 +90,5 @@ void tls_conn_put_alert(struct tls_conn *, uint8_t alert); /* a fatal one */
 void tls_handshake_run(struct offload *);
 int tls_handshake_begin(struct tls_conn *, const char *hostname, struct diag *);
 void tls_handshake_end(struct tls_conn *);
-/* Explain a fatal alert of the peer. */
-void tls_alert_why(const struct tls_creds *, uint8_t alert, struct diag *);
+/* Explain a fatal alert of the peer. begun: after data, so that it refuses nobody. */
+void tls_alert_why(const struct tls_creds *, uint8_t alert, bool begun, struct diag *);

@@ -148,7 +148,7 @@ void tls_handshake_end(struct tls_conn *tls)
 
 /* --- failures */
 
-void tls_alert_why(const struct tls_creds *creds, uint8_t alert, struct diag *diag)
+void tls_alert_why(const struct tls_creds *creds, uint8_t alert, bool begun, struct diag *diag)
 {
 	static const struct {
 		uint8_t alert;
@@ -172,20 +172,25 @@ void tls_alert_why(const struct tls_creds *creds, uint8_t alert, struct diag *di
 			"no common way to authenticate (key or certificates)" },
 		{ MBEDTLS_SSL_ALERT_MSG_PROTOCOL_VERSION, "it does not support TLS 1.3" },
 	};
+	const char *peer = creds->server ? "client" : "server", *text = NULL;
 	char made[64];
-	const char *text = made;
 
-	if (alert == MBEDTLS_SSL_ALERT_MSG_DECRYPT_ERROR)
+	if (alert == MBEDTLS_SSL_ALERT_MSG_DECRYPT_ERROR) {
 		snprintf(made, sizeof(made), "wrong key, or an unknown %s", creds->noun);
-	else if (alert == MBEDTLS_SSL_ALERT_MSG_UNKNOWN_PSK_IDENTITY)
+		text = made;
+	} else if (alert == MBEDTLS_SSL_ALERT_MSG_UNKNOWN_PSK_IDENTITY) {
 		snprintf(made, sizeof(made), "it does not know the %s", creds->noun);
-	else
-		snprintf(made, sizeof(made), "alert %u", alert);
+		text = made;
+	}
 	for (unsigned i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].alert == alert)
 			text = known[i].text;
-	diag_set(diag, DIAG_AUTH, EACCES, "the %s rejected TLS with %s: %s",
-		creds->server ? "client" : "server", tls_creds_kind(creds), text);
+	if (text && !begun)
+		diag_set(diag, DIAG_AUTH, EACCES, "the %s rejected TLS with %s: %s", peer,
+			tls_creds_kind(creds), text);
+	else
+		diag_set(diag, DIAG_CLOSED, ECONNRESET, "the %s ended TLS with alert %u", peer,
+			alert);
 }
 
 /* What is wrong with a certificate, the first row that applies, and the alert to send. */
@@ -257,8 +262,10 @@ static void explain(struct tls_conn *tls, int result)
 	const char *peer = tls->creds->server ? "client" : "server";
 	uint8_t alert = received_alert(tls, result);
 
-	if (alert)
-		tls_alert_why(tls->creds, alert, why);
+	if (result == MBEDTLS_ERR_SSL_ALLOC_FAILED)
+		diag_sys(why, ENOMEM, "TLS handshake");
+	else if (alert)
+		tls_alert_why(tls->creds, alert, false, why);
 	else if (defect)
 		bad_certificate(tls, defect, why);
 	else if (tls->unknown_user)
@@ -277,8 +284,9 @@ static void explain(struct tls_conn *tls, int result)
 			"no way to authenticate in common with the %s: this side has %s", peer,
 			tls_creds_kind(tls->creds));
 	else
-		diag_set(why, DIAG_AUTH, EPROTO, "TLS handshake with the %s: mbedTLS error -0x%04x",
-			peer, (unsigned)-result);
+		diag_set(why, DIAG_PROTOCOL, EPROTO,
+			"TLS handshake with the %s: mbedTLS error -0x%04x", peer,
+			(unsigned)-result);
 }
 
 /* --- on the thread */

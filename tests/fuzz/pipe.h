@@ -425,6 +425,13 @@ struct stream_detached stream_detach(struct stream *stream)
 	abort();
 }
 
+int stream_attach(struct stream **out, struct loop *on, const struct stream_detached *from,
+	const struct addr *peer, const struct stream_events *events, void *user, struct diag *diag)
+{
+	(void)out, (void)on, (void)from, (void)peer, (void)events, (void)user, (void)diag;
+	abort();
+}
+
 int stream_start_tls(struct stream *stream, const struct stream_tls *with, struct diag *diag)
 {
 	(void)stream, (void)with, (void)diag;

@@ -234,7 +234,7 @@ static void explain_tls_end(struct nbd_ini_link *link)
 
 	if (h->step > INI_SECURING && link->conf->psk)
 		return;
-	diag_set(&link->why, DIAG_AUTH, EACCES,
+	diag_set(&link->why, DIAG_CLOSED, ECONNRESET,
 		"the server closed the connection during TLS, with %s", kind);
 	diag_hint(&link->why, link->conf->psk ? "the server may have another key for this user"
 					      : "the server may require a certificate of a client "

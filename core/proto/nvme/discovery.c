@@ -632,7 +632,8 @@ static void awaited(struct nvmf_discovery *discovery)
 int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
 {
-	static const char *const keys[] = { "rdma", "crc", "dev", "src", "iface", NULL };
+	static const char *const keys[] = { "rdma", "crc", "dev", "src", "iface", "tls-key-file",
+		NULL };
 	uint8_t trtype = strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
 	struct awaited wait = { .discovery.done = awaited };
 	struct nvmf_log *log = &wait.discovery.log;

@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-static struct tls_shared_key shared(const struct nvme_psk *psk)
+static void share(struct tls_shared_key *key, const struct nvme_psk *psk)
 {
-	struct tls_shared_key key = { .len = (uint8_t)psk->len, .sha384 = psk->len == 48 };
-
-	memcpy(key.key, psk->key, psk->len);
-	return key;
+	key->len = (uint8_t)psk->len;
+	key->sha384 = psk->len == 48;
+	memcpy(key->key, psk->key, psk->len);
 }
 
 /* --- host */
@@ -32,7 +31,7 @@ static int add_offer(struct nvme_tls *tls, const struct nvme_conf *conf,
 	if (nvme_psk_derive(&conf->psk, conf->hostnqn, conf->subnqn, form, &psk))
 		return 0; /* names that are too long for this form */
 	snprintf(kind, sizeof(kind), "the key of '%s'", conf->hostnqn);
-	key = shared(&psk);
+	share(&key, &psk);
 	err = tls_creds_new_key(&tls->creds[tls->offers], psk.identity, &key, &names, diag);
 	tls->offers += !err;
 	explicit_bzero(&psk, sizeof(psk));
@@ -110,7 +109,7 @@ static bool find(const void *user, const char *identity, size_t len, struct tls_
 	err = nvme_psk_derive(key ? key : unknown, names.hostnqn, names.subnqn, &names.form, &psk);
 	if (err)
 		memcpy(psk.key, unknown->key, psk.len);
-	*to = shared(&psk);
+	share(to, &psk);
 	explicit_bzero(&psk, sizeof(psk));
 	return key && !err;
 }

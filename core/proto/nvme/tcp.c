@@ -411,7 +411,7 @@ static void explain_refusal(struct nvme_tcp *tcp)
 	struct diag *why = &tcp->queue.why;
 
 	if (refused->code == DIAG_CLOSED)
-		diag_set(why, DIAG_AUTH, EACCES,
+		diag_set(why, DIAG_CLOSED, ECONNRESET,
 			"queue %u: the controller closed the connection during the TLS handshake: "
 			"it refuses the key, or does not use TLS",
 			tcp->queue.qid);

@@ -137,6 +137,7 @@ struct nvme_tgt_queue {
 	struct nvme_tgt_ctrl *ctrl; /* NULL until the host has authenticated, if it has to */
 	struct nvme_tgt_auth *auth; /* NULL: the host does not have to authenticate */
 	bool securing;              /* the TLS handshake has not ended */
+	bool has_keys;              /* it began with the keys of the hosts file, for TLS */
 	char *identity;             /* of the PSK that the host has proven in it; NULL: no TLS */
 	const struct nvme_tgt_cmd *first_connect; /* its only Connect */
 	/* Connect, while the target's thread checks it */

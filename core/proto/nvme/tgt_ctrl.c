@@ -343,10 +343,15 @@ static void kill_queues(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue 
 void nvme_serve_hosts(struct target *base, const struct nvme_hosts *hosts)
 {
 	struct nvme_target *target = (struct nvme_target *)base;
-
 	uint8_t tls;
 
 	target->base.opt.chap.hosts = hosts;
+	for (struct target_conn *conn = base->conns; conn; conn = conn->peer_next) {
+		const struct nvme_tgt_queue *queue = (const struct nvme_tgt_queue *)conn;
+
+		if (queue->has_keys && !queue->ctrl)
+			target_conn_kill(conn, "it began with keys that were replaced");
+	}
 	tls = (uint8_t)nvme_tgt_tls_use(&target->base.opt);
 	if (__atomic_exchange_n(&target->tls, tls, __ATOMIC_RELAXED) != tls)
 		nvme_tgt_log_changed(target);

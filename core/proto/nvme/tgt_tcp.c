@@ -410,7 +410,9 @@ void nvme_tgt_tcp_incoming(struct target *target, int fd, const struct addr *pee
 
 	if (!tcp)
 		return;
-	if (hosts && hosts->creds)
+	if (hosts && hosts->creds) {
 		tcp->creds = tls_creds_hold(hosts->creds);
+		tcp->queue.has_keys = true;
+	}
 	nvme_tgt_queue_begin(target, &tcp->queue, &nvme_tgt_tcp, peer);
 }

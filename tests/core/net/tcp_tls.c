@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Streams with TLS over a socket whose buffers are small: backpressure, owners that stop reading,
  * another loop, and every way to end. */
+#include "../../core/net/tls_conn.h"
 #include "says.h"
 #include "stream.h"
 #include "tls.h"
 #include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +107,30 @@ static struct tls_creds *keys(bool server, const char *text)
 	return made;
 }
 
-static void begin(const char *client_key)
+static void tcp_pair(int fd[2])
 {
-	int fd[2], size = 8192;
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(at);
+
+	cr_assert_eq(bind(listener, (void *)&at, len), 0);
+	cr_assert_eq(listen(listener, 1), 0);
+	getsockname(listener, (void *)&at, &len);
+	fd[CLIENT] = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(connect(fd[CLIENT], (void *)&at, len), 0);
+	fd[SERVER] = accept(listener, NULL, NULL);
+	close(listener);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert_eq(fcntl(fd[i], F_SETFL, O_NONBLOCK), 0);
+}
+
+static void begin_over(int fd[2], const char *client_key)
+{
 	struct diag why = { 0 };
+	int size = 8192;
 
 	loop_new(&loop, &(struct loop_options){ .name = "test" }, &why);
-	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		struct stream_tls tls;
 
@@ -123,6 +143,14 @@ static void begin(const char *client_key)
 			0);
 		cr_assert_eq(stream_start_tls(end[i].stream, &tls, &why), 0);
 	}
+}
+
+static void begin(const char *client_key)
+{
+	int fd[2];
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+	begin_over(fd, client_key);
 }
 
 static void finish(void)
@@ -203,6 +231,99 @@ Test(tcp_tls, continues_on_another_loop)
 	stream_free(end[CLIENT].stream);
 	end[CLIENT].stream = NULL;
 	loop_free(other);
+	finish();
+}
+
+struct watch {
+	struct loop_timer timer;
+	unsigned upcalls; /* until the timer, 0: it has not fired */
+};
+
+static void fired(struct loop_timer *timer)
+{
+	container_of(timer, struct watch, timer)->upcalls = end[SERVER].upcalls;
+}
+
+static void read_byte(struct stream *stream)
+{
+	struct end *e = stream->user;
+	struct iovec iov = { got + e->got, 1 };
+	ssize_t n = stream_recv(stream, &iov, 1);
+
+	e->got += n > 0 ? (size_t)n : 0;
+	e->upcalls++;
+}
+
+/* Upcalls for decrypted data are turns of the loop: other work comes between them. */
+Test(tcp_tls, reader_of_bytes_leaves_time_for_others)
+{
+	static const struct stream_events bytes = { .readable = read_byte, .down = down };
+	struct watch watch = { .timer.fire = fired };
+	struct stream_out one = { .unsignaled = true, .niov = 1, .iov = { { data, 16000 } } };
+
+	begin(KEY);
+	WAIT_LOOP(loop, end[CLIENT].secured && end[SERVER].secured);
+	end[SERVER].stream->ev = &bytes;
+	stream_send(end[CLIENT].stream, &one);
+	WAIT_LOOP(loop, end[SERVER].got);
+	end[SERVER].upcalls = 0;
+	loop_timer_set(loop, &watch.timer, loop_now(loop) + 2);
+	WAIT_LOOP(loop, watch.upcalls || end[SERVER].got == 16000);
+	cr_assert_lt(watch.upcalls, 100);
+	cr_assert_lt(end[SERVER].got, 16000, "the timer waited for all of it");
+	finish();
+}
+
+/* The other end as the test plays it: its socket and its keys. */
+static struct stream_detached play(unsigned at)
+{
+	struct stream_detached played;
+
+	WAIT_LOOP(loop, end[CLIENT].secured && end[SERVER].secured);
+	played = stream_detach(end[at].stream);
+	end[at].stream = NULL;
+	return played;
+}
+
+/* A peer may wait for our close_notify before it closes its socket. */
+Test(tcp_tls, the_end_behind_data_is_seen_without_that_of_the_socket)
+{
+	const struct iovec last = { (void *)(uintptr_t) "last", 4 };
+	struct stream_detached client;
+	struct diag why = { 0 };
+	struct iovec bytes;
+
+	begin(KEY);
+	client = play(CLIENT);
+	cr_assert_eq(tls_conn_put(client.tls, &last, 1, &why), 4);
+	tls_conn_put_close(client.tls);
+	bytes = tls_conn_pending(client.tls);
+	cr_assert_eq(write(client.fd, bytes.iov_base, bytes.iov_len), (ssize_t)bytes.iov_len);
+	wait_for(loop, &end[SERVER].down);
+	cr_assert_eq(end[SERVER].got, 4);
+	diag_says(&end[SERVER].stream->why, DIAG_CLOSED, "", "closed peer");
+	tls_conn_free(client.tls);
+	close(client.fd);
+	finish();
+}
+
+/* What a client has sent must not arrive after it gave up the connection. */
+Test(tcp_tls, a_client_that_gets_a_bad_record_resets)
+{
+	struct stream_detached server;
+	uint8_t record[5 + 32] = { 23, 3, 3, 0, 32 };
+	int fd[2];
+
+	tcp_pair(fd);
+	begin_over(fd, KEY);
+	server = play(SERVER);
+	cr_assert_eq(write(server.fd, record, sizeof(record)), (ssize_t)sizeof(record));
+	wait_for(loop, &end[CLIENT].down);
+	diag_says(&end[CLIENT].stream->why, DIAG_PROTOCOL, "", "failed authentication");
+	cr_assert_eq(read(server.fd, record, 1), -1);
+	cr_assert_eq(errno, ECONNRESET);
+	tls_conn_free(server.tls);
+	close(server.fd);
 	finish();
 }
 

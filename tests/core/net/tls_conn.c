@@ -134,7 +134,7 @@ static void refused(enum tls_type type, const void *p, size_t len, const char *w
 	tls_ends_carry(SERVER, SIZE_MAX);
 	why = (struct diag){ 0 };
 	cr_assert_lt(take(CLIENT, got, sizeof(got)), 0);
-	diag_says(&why, DIAG_AUTH, "", "server rejected alert");
+	diag_says(&why, DIAG_CLOSED, "", "server ended alert");
 	tls_ends_finish();
 }
 
@@ -232,6 +232,40 @@ Test(tls_conn, record_too_long)
 	tls_ends_finish();
 }
 
+/* Before any data it refuses who connects, later the connection is lost. */
+Test(tls_conn, an_alert_after_data_refuses_nobody)
+{
+	static const uint8_t alert[2] = { 2, TLS_BAD_RECORD_MAC };
+
+	secure();
+	inject(SERVER, TLS_ALERT, alert, sizeof(alert));
+	cr_assert_lt(take(CLIENT, got, 100), 0);
+	diag_says(&why, DIAG_AUTH, "", "server rejected wrong key");
+	tls_ends_finish();
+	secure();
+	pass(SERVER, 100, SIZE_MAX, SIZE_MAX);
+	inject(SERVER, TLS_ALERT, alert, sizeof(alert));
+	cr_assert_lt(take(CLIENT, got, 100), 0);
+	diag_says(&why, DIAG_CLOSED, "", "server ended alert 20");
+	tls_ends_finish();
+}
+
+/* A peer that puts each byte into a record of its own does not keep the loop busy. */
+Test(tls_conn, only_so_many_records_in_one_call)
+{
+	struct iovec iov = { text, 1 };
+
+	secure();
+	for (unsigned i = 0; i < TLS_RECORDS_TAKEN + 10; i++) {
+		cr_assert_eq(tls_conn_put(tls_end[CLIENT].tls, &iov, 1, &why), 1);
+		tls_ends_carry(CLIENT, SIZE_MAX);
+	}
+	cr_assert_eq(take(SERVER, got, 1000), TLS_RECORDS_TAKEN);
+	cr_assert(tls_conn_has_data(tls_end[SERVER].tls));
+	cr_assert_eq(take(SERVER, got, 1000), 10);
+	tls_ends_finish();
+}
+
 Test(tls_conn, close_ends_data)
 {
 	secure();
@@ -240,6 +274,7 @@ Test(tls_conn, close_ends_data)
 	tls_ends_carry(CLIENT, SIZE_MAX);
 	cr_assert_eq(take(SERVER, got, 100), 4);
 	cr_assert(tls_end[SERVER].tls->closed);
+	cr_assert(tls_conn_has_data(tls_end[SERVER].tls), "the end is still to be reported");
 	tls_ends_finish();
 }
 

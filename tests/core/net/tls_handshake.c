@@ -3,6 +3,7 @@
 #include "certificates.h"
 #include "says.h"
 #include "tls_ends.h"
+#include "wait.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -62,6 +63,36 @@ static void fails(const struct tls_texts *client, const struct tls_texts *server
 Test(tls_handshake, keys)
 {
 	works(&alice, &keys, NULL, "alice", "");
+}
+
+static void stepped(void *user)
+{
+	*(volatile int *)user = 1;
+}
+
+/* mbedTLS has 32 places for keys of handshakes, unless it is built with a dynamic store. */
+Test(tls_handshake, forty_clients_at_once)
+{
+	struct tls_conn *more[40];
+	struct diag why = { 0 };
+
+	tls_ends_begin(&alice, &keys, NULL);
+	for (unsigned i = 0; i < 40; i++) {
+		volatile int done = 0;
+
+		more[i] = tls_conn_new(tls_end[CLIENT].creds, NULL, NULL, &why);
+		cr_assert(more[i]);
+		more[i]->stepped = stepped;
+		more[i]->user = (void *)(uintptr_t)&done;
+		cr_assert_eq(tls_conn_step(more[i], tls_loop, &why), 0);
+		cr_assert(loop_wait(tls_loop, &done, wait_limit()));
+		cr_assert_eq(more[i]->why.err, 0, "%u: %s", i, more[i]->why.text);
+	}
+	tls_ends_handshake(SIZE_MAX);
+	cr_assert(tls_end[CLIENT].tls->secured && tls_end[SERVER].tls->secured);
+	for (unsigned i = 0; i < 40; i++)
+		tls_conn_free(more[i]);
+	tls_ends_finish();
 }
 
 Test(tls_handshake, byte_by_byte)
