@@ -7,7 +7,7 @@ phrases=(
 	'\bwhom\b|\bwhoever\b'
 	'(^|[.;:,"*(]\s*|\b(for|to|of|by|with|from|is|as|than|only|on) )who (is|has|does|did|comes|gets|gives|wants|asks|connects|began|begins|started|makes|made|keeps|knows|offers|logs|waits|serves|closes)\b'
 	'\b(he|his|him|himself)\b'
-	'\b(nobody|somebody)\b(?!\))'
+	'(?<!default )(?<!Sy )(?<!["`])\b(nobody|somebody)\b(?![)"`])' # not the user
 	'\b(is|are|was|were|be|being|not|only) told\b(?! apart)'
 	'\b(not|was|is|been|were) said\b'
 	'(?<!there) is none\b|\b(are|was|were|be) none\b|\bthat there (is|are) none\b'

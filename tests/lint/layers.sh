@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Permitted includes: every #include of the rooms is checked against the table below.
-# A room also sees its own private headers (next to the .c or at the top of the room), libc, and base64.h diag.h grow.h loop.h
+# A room also sees its own private headers (next to the .c or at the top of the room), libc, and base64.h diag.h grow.h helper.h loop.h
 # names.h policy.h wire.h.
 cd "$(dirname "$0")/../.." || exit 1
 shopt -s nullglob globstar
@@ -9,26 +9,26 @@ shopt -s nullglob globstar
 # room: contracts of include/ (patterns) : libraries (patterns of <...>), which are reserved to the rooms that list them
 table='
 main.c  : applet kernel_identity out uri resolve :
-applets : tls tls_monitor tls_upcall access applet applet_run doctor probe rdma_port attach attach_boot attach_detach attach_multipath attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load matrix srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins cpio :
+applets : tls tls_monitor tls_upcall access applet applet_run doctor probe rdma_port attach attach_boot attach_detach attach_multipath attach_nvme attach_srp out uri bdev child protocol nvmf service export nbd_server kernel_* mad copy load matrix srp_show srp_daemon nfs attach_nfs iscsi attach_iscsi iscsi_monitor content daemon disk_open iscsi_logins cpio privilege :
 attach  : tls_upcall attach attach_detach attach_iscsi attach_multipath attach_nfs attach_nvme attach_srp child iscsi iscsi_carrier iscsi_logins kernel_* mad nfs nfs_mount nvmf opt_list out resolve stream uri uri_read wire/nvmf :
 boot    : applet_run attach attach_boot attach_nfs attach_nvme attach_srp disk_open export iscsi_logins kernel_* out resolve uri uri_read wire/nvmf uapi/* : cjson/*
 inspect : access attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out tls_monitor tls_upcall uri :
-serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri iscsi_initiators : liburing.h
+serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri iscsi_initiators privilege stream : liburing.h
 load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
 target  : access admission crc32c target reservation reservation_state serve split bdev listener ep stream mem ring target_rdma xfer :
-kernel  : kernel_* child out uapi/handshake : netlink/* mbedtls/*
+kernel  : kernel_* child out uapi/handshake privilege : netlink/* mbedtls/*
 proto   : tls serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* iscsi_initiators secret_list : mbedtls/*
 upcall  : kernel_handshake kernel_nvmf tls tls_socket tls_upcall uri :
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
-net     : aes_gcm offload tls tls_socket port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
+net     : aes_gcm offload tls tls_socket port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad privilege : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
 uri     : uri uri_read word :
-base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word secret_list : mbedtls/*
+base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word secret_list privilege : mbedtls/*
 include : * :
 '
-everywhere='base64 diag grow min loop names policy wire'
+everywhere='base64 diag grow helper min loop names policy wire'
 # Folders of a room that may use the private headers of another one.
 friends='core/proto/iscsi:scsi core/proto/srp:scsi'
 for dir in core/kernel/*/; do friends+=" ${dir%/}:disks ${dir%/}:modules ${dir%/}:process"; done

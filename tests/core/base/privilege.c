@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Users are found by name and number; root gives up everything but what it is to keep, for good,
+ * also in later threads. */
+#include "privilege.h"
+#include "says.h"
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+Test(privilege, users)
+{
+	struct privilege_user user;
+	struct diag diag = { 0 };
+
+	cr_assert_eq(privilege_find(&user, "root", &diag), 0);
+	cr_assert(user.uid == 0 && user.gid == 0 && user.groups >= 1);
+	cr_assert_eq(privilege_find(&user, "0", &diag), 0);
+	cr_assert_str_eq(user.name, "root");
+	cr_assert_eq(privilege_find(&user, NULL, &diag), 0);
+	cr_assert_str_eq(user.name, "nobody");
+	cr_assert(user.uid && user.gid && !user.groups);
+	/* no such user is known, but the number will do */
+	cr_assert_eq(privilege_find(&user, "3999999999", &diag), 0);
+	cr_assert(user.uid == 3999999999u && user.gid == user.uid && !user.groups);
+	cr_assert_eq(privilege_find(&user, "no-such-user", &diag), -ENOENT);
+	diag_says(&diag, DIAG_NOT_FOUND, NULL, "no-such-user");
+	diag = (struct diag){ 0 };
+	cr_assert_eq(privilege_find(&user, "4294967295", &diag), -ENOENT); /* (uid_t)-1 */
+	cr_assert_eq(privilege_find(&user, "", &diag), -ENOENT);
+}
+
+/* --- as root, in a child of its own */
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                 \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static void in_child(void (*fn)(void))
+{
+	int status;
+	pid_t pid;
+
+	if (geteuid() || prctl(PR_CAPBSET_READ, CAP_SETUID, 0, 0, 0) != 1)
+		cr_skip_test("needs root");
+	pid = fork();
+	if (!pid) {
+		fn();
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	cr_assert_eq(status, 0);
+}
+
+static const struct privilege_user other = {
+	.name = "other", .uid = 4711, .gid = 4712, .group = { 4713, 4714 }, .groups = 2
+};
+
+/* A line of /proc/self/task/TID/status, as long as the process may read it. */
+static uint64_t hex_of(const char *key)
+{
+	char line[256];
+	uint64_t value = UINT64_MAX;
+	FILE *status = fopen("/proc/thread-self/status", "re");
+
+	CHECK(status);
+	while (fgets(line, sizeof(line), status))
+		if (!strncmp(line, key, strlen(key)))
+			sscanf(line + strlen(key), ": %" SCNx64, &value);
+	fclose(status);
+	return value;
+}
+
+static void check_sets(uint64_t keep)
+{
+	CHECK(hex_of("CapPrm") == keep && hex_of("CapEff") == keep);
+	CHECK(hex_of("CapInh") == 0 && hex_of("CapBnd") == 0 && hex_of("CapAmb") == 0);
+	CHECK(hex_of("NoNewPrivs") == 1);
+}
+
+static void *in_thread(void *arg)
+{
+	check_sets(*(uint64_t *)arg);
+	CHECK(getuid() == 4711 && geteuid() == 4711 && getgid() == 4712);
+	return NULL;
+}
+
+static void becomes_another(void)
+{
+	uint64_t keep = PRIVILEGE_CAP(CAP_NET_BIND_SERVICE);
+	pthread_t thread;
+	gid_t group[4];
+	char byte;
+	int fd = open("/etc/passwd", O_RDWR | O_CLOEXEC);
+
+	CHECK(!privilege_dropped());
+	CHECK(!privilege_drop(&other, keep | PRIVILEGE_CAP(63), NULL));
+	CHECK(privilege_dropped());
+	check_sets(keep);
+	CHECK(getgroups(4, group) == 2 && group[0] == 4713 && group[1] == 4714);
+	CHECK(setuid(0) && setgid(0) && setgroups(0, NULL));
+	CHECK(!prctl(PR_GET_DUMPABLE));
+	CHECK(!pthread_create(&thread, NULL, in_thread, &keep) && !pthread_join(thread, NULL));
+	/* what is open stays open, nothing else is opened */
+	CHECK(read(fd, &byte, 1) == 1 && open("/etc/passwd", O_RDWR) < 0 && errno == EACCES);
+	CHECK(!privilege_locks_memory());
+}
+Test(privilege, becomes_another_user_for_good)
+{
+	in_child(becomes_another);
+}
+
+static void keeps_user(void)
+{
+	CHECK(!privilege_drop(NULL, 0, NULL));
+	check_sets(0);
+	CHECK(!getuid() && setuid(4711) && chroot("/") && errno == EPERM);
+}
+Test(privilege, stays_root_without_capabilities)
+{
+	in_child(keeps_user);
+}
+
+static void keeps_death_signal(void)
+{
+	int signo = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGUSR2);
+	CHECK(!privilege_drop(&other, 0, NULL));
+	CHECK(!prctl(PR_GET_PDEATHSIG, &signo) && signo == SIGUSR2);
+}
+Test(privilege, the_death_signal_of_the_parent_stays)
+{
+	in_child(keeps_death_signal);
+}
+
+static void cannot(void)
+{
+	struct diag diag = { 0 };
+
+	/* as in a container that has only some rights */
+	CHECK(!privilege_drop(NULL, PRIVILEGE_CAP(CAP_CHOWN), NULL));
+	CHECK(privilege_drop(&other, 0, &diag) == -EPERM && diag.err == EPERM);
+	CHECK(!getuid() && hex_of("CapEff") == PRIVILEGE_CAP(CAP_CHOWN));
+	CHECK(!privilege_drop(NULL, 0, NULL));
+	check_sets(0);
+}
+Test(privilege, a_user_that_it_cannot_become)
+{
+	in_child(cannot);
+}
+
+static void locks_memory(void)
+{
+	const struct rlimit small = { 65536, 65536 };
+	struct rlimit now;
+	uint64_t keep;
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &small));
+	keep = privilege_lock_memory();
+	CHECK(!getrlimit(RLIMIT_MEMLOCK, &now));
+	CHECK(keep == 0 ? now.rlim_cur == RLIM_INFINITY
+			: keep == PRIVILEGE_CAP(CAP_IPC_LOCK) && now.rlim_cur == 65536);
+	CHECK(!privilege_drop(&other, PRIVILEGE_CAP(CAP_IPC_LOCK), NULL));
+	CHECK(privilege_locks_memory());
+}
+Test(privilege, a_limit_of_memory_that_cannot_be_raised)
+{
+	in_child(locks_memory);
+}
