@@ -12,7 +12,7 @@ struct bench_options {
 	struct opt_common common;
 	const char *name, *rw, *bs, *iodepth, *rwmixread; /* NULL: not given, but for name and rw */
 	const char *on_loss, *op, *test, *filename, *ioengine, *rate_process, *csv, *svg, *baseline,
-		*hgrm, *bssplit, *log, *verify_state, *verify_only;
+		*hgrm, *bssplit, *log, *verify_state, *verify_only, *user;
 	struct opt_maybe direct, thread, group_reporting;
 	uint32_t runtime_ms, iters, rounds, fail_slower, fsync; /* 0: not given */
 	uint32_t numjobs, poll_us, ramp_ms;

@@ -162,6 +162,8 @@ static int check_words(struct bench *bench)
 		return bench_usage(bench, "--%s requires --rdma", row);
 	if (opts->ping && (opts->tcp || !raw))
 		return bench_usage(bench, "--ping requires --rdma or --listen%s", "");
+	if (opts->user && !opts->listen)
+		return bench_usage(bench, "--user requires --listen%s", "");
 	if (opts->ping && (opts->op || opts->test))
 		return bench_usage(bench, "--ping and --%s can't be combined", row);
 	if (opts->hgrm && (opts->rdma || opts->listen))

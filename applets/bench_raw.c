@@ -174,6 +174,25 @@ static int serve(struct bench *bench, const struct load_listen *conf)
 	return err;
 }
 
+/* Give up the rights of root before there are threads and verbs. */
+static int drop_rights(struct bench *bench, const struct load_listen *conf)
+{
+	struct rights rights = { .name = bench->opts->user,
+		.verbs = conf->verbs,
+		.low_port = rights_low_port(&conf->at) };
+	int err = rights_read(&rights, bench->call->diag);
+
+	if (err)
+		return err;
+	privilege_no_new();
+	if (!rights.drop)
+		return 0;
+	out_log_hold(false);
+	err = rights_drop(&rights, bench->call, disk_root(NULL));
+	disk_root_close();
+	return err;
+}
+
 int bench_listen(struct bench *bench)
 {
 	const struct bench_options *opts = bench->opts;
@@ -197,6 +216,9 @@ int bench_listen(struct bench *bench)
 	conf.verbs = rdma && backend != LOAD_IWARP;
 	if (conf.verbs && disk_root(NULL) >= 0)
 		kernel_rdma_ready(disk_root(NULL), &rdma_why);
+	err = drop_rights(bench, &conf);
+	if (err)
+		return err;
 	if (opts->numjobs > 1)
 		err = workers_start(
 			&workers, opts->numjobs, loop_options(bench->task.loop), bench->call->diag);

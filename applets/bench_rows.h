@@ -90,6 +90,8 @@ static const struct opt bench_rows[] = {
 	{ "ping", 0, OPT_FLAG, AT(ping), NULL,
 		"with --rdma: run rping's client against rping -s or bench --listen --ping; with "
 		"--listen: serve rping's clients" },
+	{ "user", 0, OPT_TEXT, AT(user), "NAME",
+		"with --listen: user to run as when started as root; default nobody" },
 	{ "op", 0, OPT_TEXT, AT(op), "send|write|read",
 		"with --rdma: only this operation; default all" },
 	{ "test", 0, OPT_TEXT, AT(test), "latency|bandwidth",

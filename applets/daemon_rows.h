@@ -27,6 +27,8 @@
 			"run in the background once ready" },                                      \
 		{ "log", 0, OPT_TEXT, offsetof(type, member.log), "FILE",                          \
 			"write messages to FILE; SIGHUP reopens it" },                             \
+		{ "user", 0, OPT_TEXT, offsetof(type, member.user), "NAME",                        \
+			"user to run as when started as root; default nobody" },                   \
 		{ "pid-file", 0, OPT_TEXT, offsetof(type, member.pid_file), "FILE",                \
 			"write the process ID to FILE once ready" },                               \
 		{ "ready-fd", 0, OPT_U32, offsetof(type, member.ready_fd), "FD",                   \

@@ -6,6 +6,7 @@
 #include "disk_open.h"
 #include "kernel_nbd.h"
 #include <errno.h>
+#include <string.h>
 
 struct export_options {
 	struct opt_common common;
@@ -97,6 +98,9 @@ static int export_main(struct call *call)
 	if ((front->tls_psk_file || front->tls_certificates) && !nbd)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "%s needs --nbd",
 			front->tls_psk_file ? "--tls-psk-file" : "--tls-certificates");
+	if (devices && opts->life.user && strcmp(opts->life.user, "root") != 0)
+		return diag_set(call->diag, DIAG_USAGE, EINVAL,
+			"--user %s: block devices of this machine need root", opts->life.user);
 	if (front->connections && !front->nbd_dev.on)
 		return diag_set(call->diag, DIAG_USAGE, EINVAL, "--connections needs --nbd-dev");
 	return daemon_run(call, &opts->life, fronts, sizeof(fronts) / sizeof(*fronts));

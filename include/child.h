@@ -11,11 +11,23 @@ int child_daemon(int *ready, struct diag *);
 /* Let the parent exit and leave the terminal (out_log_background()). */
 void child_daemon_ready(int ready);
 
-/* Start a command with name=value in its environment. A single argument is a line for `sh -c`;
- * otherwise they are the program and its arguments, in which "$name" is replaced by the value. No
- * signal is blocked; SIGPIPE and SIGXFSZ have their default actions. */
-int child_start(pid_t *, char *const *args, unsigned count, const char *name, const char *value,
-	struct diag *);
+/* A command that runs later with the rights of now, and name=value in its environment. A single
+ * argument is a line for `sh -c`; otherwise they are the program and its arguments, in which
+ * "$name" is replaced by the value. No signal is blocked; SIGPIPE and SIGXFSZ have their default
+ * actions. */
+#define CHILD_VALUE 8192 /* most bytes of the value, with its final zero */
+struct child_command {
+	char *const *args;
+	unsigned count;
+	const char *name;
+	pid_t pid; /* set by child_prepare(); 0: it does not run */
+	int fd;    /* private */
+};
+/* Fork its process, which waits for child_begin(), or ends with this process. Call it before there
+ * are threads. */
+int child_prepare(struct child_command *, struct diag *);
+/* Execute the program. Returns -errno if there is none; then the process has ended, pid is 0. */
+int child_begin(struct child_command *, const char *value, struct diag *);
 /* Reap the child. False: it still runs. *status is as in a shell, 128 + n for signal n. */
 bool child_reap(pid_t, int *status);
 /* Run a command to its end without input and output, blocking. Returns the status as above or

@@ -4,6 +4,7 @@
 #pragma once
 #include "applet.h"
 #include "bdev.h"
+#include "privilege.h"
 
 #define DAEMON_QUEUES 64
 #define NBD_DEV_MAX   32767 /* 20 bits of minor numbers, 32 per device */
@@ -13,6 +14,7 @@ struct daemon_options { /* member of the applet's option struct */
 	bool anonymous; /* random identities for all disks */
 	uint32_t queues, poll_us, stop_timeout_ms, ready_fd, retry_ms;
 	const char *pid_file, *on_loss, *log;
+	const char *user;  /* to become; NULL: as rights_read() */
 	const char *state; /* only serve: folder of reservations; NULL: none */
 };
 
@@ -56,6 +58,22 @@ struct front_config {
 /* Run the applet with the enabled fronts until it is stopped; the first one provides $uri of --run.
  * Return the exit status or -errno. */
 int daemon_run(struct call *, const struct daemon_options *, const struct front_config *, unsigned);
+
+/* A server that was started as root becomes another user. */
+struct rights {
+	const char *name; /* of --user; NULL: "nobody" */
+	/* what it will need: verbs, management datagrams, a port below 1024, and the identities of
+	 * its disks */
+	bool verbs, mads, low_port, identity;
+	bool drop;                  /* it gives up rights; set by rights_read() */
+	struct privilege_user user; /* likewise */
+};
+bool rights_low_port(const struct addr *);
+/* Choose the user. Without --user only root becomes another one. -EPERM: not for this user. */
+int rights_read(struct rights *, struct diag *);
+/* If `drop`: call it before there are threads and verbs. Without --user the process stays root, but
+ * without capabilities, where another user can't open the devices that it needs; a note says so. */
+int rights_drop(const struct rights *, const struct call *, int root);
 
 /* Print a note with the reason of call->diag if listening is still impossible after a second. */
 struct daemon_wait {

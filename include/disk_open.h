@@ -7,6 +7,7 @@
 
 /* Return a descriptor of "/", which is opened once and never closed, or -errno. */
 int disk_root(struct diag *);
+void disk_root_close(void); /* the next call opens it again */
 
 /* Set env: identity, --timeout, --on-loss (may be NULL). */
 int disk_env(const struct call *, struct bdev_env *, const char *on_loss);
@@ -25,6 +26,14 @@ void disk_make_anonymous(void);
  * or a part. Warn if that of a file is not permanent. */
 int disk_identify(
 	const struct call *, const char *uri, const struct bdev *, struct disk_identity *);
+/* Whether the URI is one of verbs, for which modules are loaded. */
+bool disk_needs_rdma(const char *uri);
+/* Let the helper open what the disk needs whenever it connects: secrets and unix sockets
+ * (helper.h). 0 or -ENOMEM. */
+int disk_allow(const char *uri);
+/* What disk_open() does first, and what it can't do any more once this process has given up the
+ * rights of root: load kernel modules for RDMA, and warnings about files. */
+void disk_prepare(const struct call *, const char *uri);
 /* Load kernel modules for RDMA if the URI needs them, and call bdev_open(). -EBUSY: to be written,
  * but in use; the diag names the user. bdev->report prints lost and restored connections. */
 int disk_open(const struct call *, struct bdev **, struct loop *, const char *uri,

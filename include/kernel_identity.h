@@ -29,6 +29,10 @@ const uint8_t *kernel_identity_run(void);
 /* Put it into the environment, for the same program to find it there. */
 void kernel_identity_pass(void);
 
+/* Read the identity of this machine for all disks that are identified later, when this process may
+ * not read it any more. Not thread-safe. */
+void kernel_identity_keep(int root);
+
 /* Identity of a served disk: the same after a restart, different on another host. It is a hash of
  * the host's identity (DMI UUID, machine-id, host ID or boot ID) and of the disk's own: the WWID of
  * a block device, file system and inode of a file, `own` of anything else. */

@@ -14,9 +14,13 @@ int kernel_pid_file(int root, const char *path, struct diag *);
 /* Check whether kernel_pid_file() would succeed now; changes nothing. */
 int kernel_pid_file_check(int root, const char *path, struct diag *);
 void kernel_pid_file_end(int fd, const char *path); /* close it; unlink unless replaced */
+/* Let the helper write and remove this file (helper.h); it needs `root`. 0 or -ENOMEM. */
+int kernel_pid_file_allow(const char *path);
 /* Report readiness to NOTIFY_SOCKET (sd_notify(3)), and as a newline to ready_fd unless it is -1,
  * which is closed. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
+/* Connect to NOTIFY_SOCKET, as this process gives up its rights. A failure is reported later. */
+void kernel_notify_hold(void);
 /* Send "STATUS=…" or "WATCHDOG=1" to NOTIFY_SOCKET (sd_notify(3)). */
 int kernel_notify(const char *text, struct diag *);
 uint32_t kernel_watchdog_ms(void); /* limit between two WATCHDOG=1; 0: none expected */

@@ -12,6 +12,9 @@ int kernel_rdma_ready(int root, struct diag *);
  * kernel_rdma_ready(); keep the part of its text on the fallback. Return -errno of `why`. */
 int kernel_rdma_blame(struct diag *why, const struct diag *rdma);
 bool kernel_rdma_loaded(int root); /* kernel_rdma_ready() would load nothing */
+struct privilege_user;
+/* Find a device node of verbs, or with `mads` of management datagrams, that the user can't open. */
+bool kernel_rdma_denies(int root, const struct privilege_user *, bool mads, char node[64]);
 /* Get the network interface of an RDMA device. -ENODEV: it has none, or does not exist. */
 int kernel_rdma_netdev(int root, const char *dev, char *name, size_t len, struct diag *);
 

@@ -9,8 +9,9 @@
 #include "uri.h"
 #include <sys/types.h>
 
-#define SERVING_COMMAND 64  /* bytes of a command, with its final zero */
-#define SERVING_RESULT  256 /* of its result */
+#define SERVING_COMMAND 64   /* bytes of a command, with its final zero */
+#define SERVING_RESULT  256  /* of its result */
+#define SERVING_STARTS  "\n" /* the document of a process that is not ready: it is left out */
 
 /* The reporting side, on its loop. Each connection gets one send() that never blocks and is closed;
  * then the socket pauses for some milliseconds, so that callers can't keep the loop busy. */

@@ -92,6 +92,11 @@ int out_log_system(int fd[2]);
 /* Leave the terminal. True: stderr was redirected and stays the log; keep it open. False: the log
  * is a file or, if stderr is a terminal or /dev/null, out_log_system(). */
 bool out_log_background(void);
+/* Open now what messages need later, as this process gives up its rights; daemon: it will leave the
+ * terminal. */
+void out_log_hold(bool daemon);
+/* Let the helper reopen this log (helper.h). 0 or -ENOMEM. */
+int out_log_allow(const char *path);
 /* Replace the progress line, cut to the terminal's width; "" erases it. Messages appear above it.
  * Erase it before results: stdout may be the same terminal. */
 void out_bar(const char *line);

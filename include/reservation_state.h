@@ -18,6 +18,8 @@ typedef void reservation_not_saved(const struct diag *why, void *user);
  * -EBUSY: another process has it. */
 int reservation_state_open(struct reservation_state **, const char *dir, struct loop *,
 	reservation_not_saved *, void *user, struct diag *);
+/* Let the helper use this folder (helper.h). 0 or -ENOMEM. */
+int reservation_state_allow(const char *dir);
 /* Restore the reservations of a disk. Call it before targets serve the disk, which must outlive the
  * state. *restored: the number of registrations; 0 also if there is no file. */
 int reservation_state_add(struct reservation_state *, const struct bdev *, const uint8_t nguid[16],

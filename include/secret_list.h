@@ -18,5 +18,7 @@ struct secret_list_reader {
  * has the path, and the line, as object. DIAG_PERMISSION: other users have access to it. */
 int secret_list_read(
 	const char *path, const struct secret_list_reader *, void *user, struct diag *);
+/* Let the helper open this file (helper.h). 0 or -ENOMEM. */
+int secret_list_allow(const char *path);
 /* Return the next word, terminated, and advance *words. NULL: the end. */
 char *secret_list_word(char **words);

@@ -99,6 +99,8 @@ struct out_notes;
  * read the file, unless notes is NULL. */
 int secret_read(const struct out_notes *, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *);
+/* Let the helper open this file for secret_read() (helper.h). 0 or -ENOMEM. */
+int secret_allow(const char *path);
 /* Erase the lines of pipes and descriptors that secret_read() has kept for further targets. */
 void secret_forget(void);
 /* Warn once per run if other users can read the file of a secret. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,21 +166,91 @@ static int spawn(pid_t *pid, char *const *argv, char **env, const posix_spawn_fi
 	return err;
 }
 
-int child_start(pid_t *pid, char *const *args, unsigned count, const char *name, const char *value,
-	struct diag *diag)
+static void execute(const struct child_command *command, const char *value)
 {
-	char *line[] = { "sh", "-c", args[0], NULL }, *own = NULL;
-	char **env = make_environ(name, value, &own),
-	     **argv = count == 1 ? NULL : make_argv(args, count, name, value);
-	int err = env && (argv || count == 1) ? spawn(pid, argv ? argv : line, env, NULL) : ENOMEM;
+	char *line[] = { "sh", "-c", command->args[0], NULL }, *own = NULL, **argv = line;
+	sigset_t none;
 
-	free_argv(argv);
-	free(env);
-	free(own);
+	environ = make_environ(command->name, value, &own);
+	if (command->count > 1)
+		argv = make_argv(command->args, command->count, command->name, value);
+	if (!environ || !argv) {
+		errno = ENOMEM;
+		return;
+	}
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	signal(SIGCHLD, SIG_DFL);
+	execvp(argv[0], argv);
+}
+
+/* Report an errno only if there is no program: its descriptor closes when it is executed. */
+static void wait_for_value(const struct child_command *command, int from)
+{
+	char *value = malloc(CHILD_VALUE);
+	ssize_t n = value ? recv(from, value, CHILD_VALUE, 0) : 0;
+	int err;
+
+	if (n <= 0 || value[n - 1])
+		return;
+	execute(command, value);
+	err = errno;
+	send(from, &err, sizeof(err), MSG_NOSIGNAL);
+}
+
+int child_prepare(struct child_command *command, struct diag *diag)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return diag_sys(diag, errno, "socket of a command");
+	fflush(NULL);
+	command->pid = fork();
+	if (command->pid < 0) {
+		int err = errno;
+
+		close(pair[0]);
+		close(pair[1]);
+		return diag_sys(diag, err, "fork");
+	}
+	if (!command->pid) {
+		close(pair[0]);
+		wait_for_value(command, pair[1]);
+		_exit(1);
+	}
+	close(pair[1]);
+	command->fd = pair[0];
+	return 0;
+}
+
+static int exec_error(int fd, const char *value)
+{
+	ssize_t n;
+	int err;
+
+	if (send(fd, value, strlen(value) + 1, MSG_NOSIGNAL) < 0)
+		return errno;
+	do
+		n = recv(fd, &err, sizeof(err), 0);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(err) ? err : 0;
+}
+
+int child_begin(struct child_command *command, const char *value, struct diag *diag)
+{
+	int err = exec_error(command->fd, value);
+
+	close(command->fd);
+	command->fd = -1;
 	if (!err)
 		return 0;
-	diag_sys(diag, err, "run %s", count == 1 ? "sh" : args[0]);
-	return count == 1
+	while (waitpid(command->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	command->pid = 0;
+	diag_sys(diag, err, "run %s", command->count == 1 ? "sh" : command->args[0]);
+	return command->count == 1
 		       ? diag_hint(diag,
 				 "without a shell, pass the program and each argument separately")
 		       : -err;

@@ -2,6 +2,7 @@
 /* Write messages to stderr, a file, syslog or the kernel's log. Only the file system of a regular
  * file can block the caller, which may run an event loop. */
 #include "log.h"
+#include "helper.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +20,7 @@
 #define PIECE    900      /* bytes of a line: /dev/kmsg and RFC 3164 allow 1024 with the header */
 
 static enum log_place place;
-static int file = -1, syslog_fd = -1, kmsg = -1;
+static int file = -1, syslog_fd = -1, kmsg = -1, held = -1;
 static bool cut, broken, background;
 
 enum log_place log_place(void)
@@ -76,23 +77,36 @@ static bool put_to(int fd, const char *text, size_t len)
 /* Sets broken if there is no reader any more. */
 static bool put_stderr(const char *text, size_t len)
 {
-	int own = open_own();
+	int own = held < 0 ? open_own() : held;
 	bool fits;
 
 	broken = false;
 	fits = put_to(own < 0 ? STDERR_FILENO : own, text, len);
-	if (own >= 0)
+	if (own >= 0 && own != held)
 		close(own);
 	return fits;
 }
 
+/* A helper_fn. */
+static int open_log(const char *path, int *fd, void *data, size_t len)
+{
+	(void)data;
+	(void)len;
+	*fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	return *fd < 0 ? -errno : 0;
+}
+
+int out_log_allow(const char *path)
+{
+	return helper_allow(HELPER_FILES, open_log, path);
+}
+
 int log_open_file(const char *path, struct diag *diag)
 {
-	int fd =
-		open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	int fd = -1, err = helper_call(open_log, path, &fd, NULL, 0);
 
-	if (fd < 0) {
-		diag_sys(diag, errno, "open the log");
+	if (err) {
+		diag_sys(diag, -err, "open the log");
 		return diag_ctx(diag, "%s", path);
 	}
 	tzset(); /* its file can be on a disk that this process will serve */
@@ -116,14 +130,19 @@ static void connect_syslog(void)
 	syslog_fd = -1;
 }
 
+static void open_kmsg(void)
+{
+	if (kmsg < 0)
+		kmsg = open("/dev/kmsg", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 void log_open_system(void)
 {
 	place = LOG_SYSTEM;
 	tzset();
 	if (syslog_fd < 0)
 		connect_syslog();
-	if (kmsg < 0)
-		kmsg = open("/dev/kmsg", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	open_kmsg();
 }
 
 /* 0 or an errno: EAGAIN when syslog is full, another one when it does not run. */
@@ -225,6 +244,14 @@ bool log_put(enum out_level level, const char *text, size_t len)
 		cut = false;
 	}
 	return put_system(level, text, len);
+}
+
+void out_log_hold(bool daemon)
+{
+	if (place == LOG_STDERR && held < 0)
+		held = open_own();
+	if (daemon)
+		open_kmsg();
 }
 
 /* Whether a reader is possible. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read secrets from files and descriptors, as command lines are public. */
 #include "grow.h"
+#include "helper.h"
 #include "out.h"
 #include "uri.h"
 #include <errno.h>
@@ -138,6 +139,29 @@ static void check_mode(const struct out_notes *notes, const char *path, const st
 			path, st->st_mode & 0777, path);
 }
 
+struct secret_file { /* data of use_file() */
+	bool open, waits;
+	struct stat st;
+};
+
+/* A helper_fn: get the type of the file, or open it. */
+static int use_file(const char *path, int *fd, void *data, size_t len)
+{
+	struct secret_file *file = data;
+
+	if (len != sizeof(*file))
+		return -EINVAL;
+	if (!file->open)
+		return stat(path, &file->st) ? -errno : 0;
+	*fd = open(path, O_RDONLY | O_CLOEXEC | (file->waits ? 0 : O_NONBLOCK));
+	return *fd < 0 ? -errno : 0;
+}
+
+int secret_allow(const char *path)
+{
+	return helper_allow(HELPER_FILES, use_file, path);
+}
+
 void secret_check_file(const struct out_notes *notes, const char *path)
 {
 	struct stat st;
@@ -149,17 +173,20 @@ void secret_check_file(const struct out_notes *notes, const char *path)
 int secret_read(const struct out_notes *notes, const char *option, const char *number,
 	const char *path, char *secret, size_t room, struct diag *diag)
 {
+	struct secret_file file = { .waits = !never_waits };
 	struct stat st = { 0 };
-	int fd, err;
+	int fd = -1, err;
 
 	if (number)
 		return read_descriptor(option, number, secret, room, diag);
 	/* opening a named pipe again would wait for another writer */
-	if (!stat(path, &st) && S_ISFIFO(st.st_mode) && copy_line(option, &st, secret, room))
+	if (!helper_call(use_file, path, &fd, &file, sizeof(file)) && S_ISFIFO(file.st.st_mode) &&
+		copy_line(option, &file.st, secret, room))
 		return 0;
-	fd = open(path, O_RDONLY | O_CLOEXEC | (never_waits ? O_NONBLOCK : 0));
-	if (fd < 0)
-		return diag_sys(diag, errno, "open %s", path);
+	file.open = true;
+	err = helper_call(use_file, path, &fd, &file, sizeof(file));
+	if (err)
+		return diag_sys(diag, -err, "open %s", path);
 	if (!fstat(fd, &st) && notes)
 		check_mode(notes, path, &st);
 	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)

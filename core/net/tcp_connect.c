@@ -94,6 +94,13 @@ static void set_source(const struct tcp_connect *c, struct stream_dial *dial)
 	addr_set_port(&dial->src, port);
 }
 
+static int begin_connect(int fd, const struct addr *at)
+{
+	if (at->ss.ss_family == AF_UNIX)
+		return unix_connect(fd, at);
+	return connect(fd, (const struct sockaddr *)&at->ss, at->len) ? -errno : 0;
+}
+
 /* Begin with the next address. Errors: no attempt is left. */
 static int start(struct tcp_connect *c)
 {
@@ -108,10 +115,11 @@ static int start(struct tcp_connect *c)
 		attempt->at.others = 0;
 		set_source(c, &dial);
 		if (!tcp_socket(&attempt->fd.fd, &dial, &why)) {
+			int err = begin_connect(attempt->fd.fd, at);
+
 			c->sent = true;
-			if (connect(attempt->fd.fd, (const struct sockaddr *)&at->ss, at->len) &&
-				errno != EINPROGRESS)
-				tcp_failed(&why, errno, at, false);
+			if (err && err != -EINPROGRESS)
+				tcp_failed(&why, -err, at, false);
 			else
 				loop_fd_add(c->loop, &attempt->fd, &why);
 		}

@@ -3,6 +3,7 @@
  * events. They are attached to the loop. Connections are in verbs_cm.c. */
 #include "dom.h"
 #include "grow.h"
+#include "privilege.h"
 #include "verbs.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -263,7 +264,8 @@ int verbs_check_memlock(struct diag *diag)
 {
 	struct rlimit limit;
 
-	if (!geteuid() || getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur > LOCK_LEAST)
+	if (privilege_locks_memory() || getrlimit(RLIMIT_MEMLOCK, &limit) ||
+		limit.rlim_cur > LOCK_LEAST)
 		return 0;
 	return mem_raise_memlock(LOCK_NEEDED, diag);
 }

@@ -315,7 +315,12 @@ static char *status_text(const struct daemon *d, bool json, size_t *len)
 /* For kernel_serving(). */
 static char *report_text(void *user, size_t *len)
 {
-	return status_text(user, true, len);
+	const struct daemon *d = user;
+
+	if (d->ready)
+		return status_text(d, true, len);
+	*len = sizeof(SERVING_STARTS) - 1;
+	return strdup(SERVING_STARTS);
 }
 
 /* A group may have listeners of several protocols, which always have the same access. */
@@ -350,8 +355,9 @@ static int command(void *user, const char *text, char result[SERVING_RESULT], st
 	if (sscanf(text, "ana %5u %31s%n", &group, word, &end) != 2 || text[end] ||
 		(access = access_parse(word)) == ACCESSES)
 		return diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "unknown command");
-	if (d->stop_requested)
-		return diag_set(diag, DIAG_BUSY, EBUSY, "is stopping");
+	if (!d->ready || d->stop_requested)
+		return diag_set(
+			diag, DIAG_BUSY, EBUSY, d->ready ? "is stopping" : "is not ready yet");
 	err = set_access(d, group, access, &before, diag);
 	if (err)
 		return err;
@@ -456,6 +462,19 @@ static int check_options(struct daemon *d)
 	return !err && opts->daemon ? child_daemon(&d->parent, diag) : err;
 }
 
+/* Before the user changes: the kernel reports the user of this moment to those that connect. Until
+ * the process is ready, it answers only that it is not. */
+static void start_report(struct daemon *d)
+{
+	struct diag why = { 0 };
+	int err = kernel_report_start(&d->report, d->loop, &why);
+
+	if (err && d->report.on)
+		call_warn(d->call, "rdmastor serve-ctl can't control this process: %s", why.text);
+	else if (err && d->call->loop.verbose)
+		call_warn(d->call, "rdmastor status can't show this process: %s", why.text);
+}
+
 static int open_loop(struct daemon *d)
 {
 	static const int signos[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD };
@@ -509,34 +528,52 @@ static void disk_changed(struct bdev *bdev)
 			d->front[i]->kind->changed(d->front[i], bdev);
 }
 
-static int open_disks(struct daemon *d)
+static int read_env(struct daemon *d)
 {
-	struct bdev_env env;
-	int err = disk_env(d->call, &env, d->opts->on_loss);
+	int err = disk_env(d->call, &d->env, d->opts->on_loss);
 
-	if (err)
-		return err;
-	env.write = !d->opts->ro;
-	env.force = d->opts->force;
-	env.retry_ms = d->opts->retry_ms;
+	d->env.write = !d->opts->ro;
+	d->env.force = d->opts->force;
+	d->env.retry_ms = d->opts->retry_ms;
 	d->disk = calloc(d->call->rest, sizeof(*d->disk));
 	if (!d->disk)
 		return diag_sys(d->call->diag, ENOMEM, "open %u disks", d->call->rest);
-	for (; d->disks < d->call->rest; d->disks++) {
-		struct bdev **disk = &d->disk[d->disks];
+	d->disks = d->call->rest;
+	return err;
+}
 
-		if (d->deadline)
-			err = daemon_time_left(d, &env.timeout_ms);
-		if (!err)
-			err = disk_open(d->call, disk, d->loop, d->call->operand[d->disks], &env);
-		if (err && d->call->diag->err == EROFS && !d->call->diag->hint[0])
-			diag_hint(d->call->diag, "add --ro to open it read-only");
-		if (err)
-			return err;
-		(*disk)->user = d;
-		(*disk)->changed = disk_changed;
-	}
+static int open_disk(struct daemon *d, unsigned i)
+{
+	struct bdev **disk = &d->disk[i];
+	int err = d->deadline ? daemon_time_left(d, &d->env.timeout_ms) : 0;
+
+	if (!err)
+		err = disk_open(d->call, disk, d->loop, d->call->operand[i], &d->env);
+	if (err && d->call->diag->err == EROFS && !d->call->diag->hint[0])
+		diag_hint(d->call->diag, "add --ro to open it read-only");
+	if (err)
+		return err;
+	(*disk)->user = d;
+	(*disk)->changed = disk_changed;
 	return 0;
+}
+
+/* Open files and devices with the rights of the caller, and the other disks after the change of the
+ * user: verbs only work with the credentials that opened them. */
+static int open_disks(struct daemon *d)
+{
+	char path[URI_MAX];
+	int err = read_env(d);
+
+	for (unsigned i = 0; !err && i < d->disks; i++)
+		if (bdev_uri_path(d->call->operand[i], path, sizeof(path)))
+			err = open_disk(d, i);
+	if (!err)
+		err = daemon_drop_rights(d);
+	for (unsigned i = 0; !err && i < d->disks; i++)
+		if (!d->disk[i])
+			err = open_disk(d, i);
+	return err;
 }
 
 static void not_saved(const struct diag *why, void *user)
@@ -664,7 +701,6 @@ static int show(struct daemon *d)
 static int report_ready(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
-	struct diag why = { 0 };
 	int err;
 
 	if (opts->pid_file) {
@@ -673,6 +709,10 @@ static int report_ready(struct daemon *d)
 		if (!d->pid_written)
 			return d->pid_file;
 	}
+	if (d->rights.drop) {
+		disk_root_close();
+		d->root = -1;
+	}
 	err = show(d);
 	if (err)
 		return err;
@@ -680,11 +720,6 @@ static int report_ready(struct daemon *d)
 		kernel_leave_mounts(d->root, (const char *const[]){ opts->pid_file, opts->log }, 2);
 	d->ready_ns = loop_clock();
 	begin_samples(d);
-	err = kernel_report_start(&d->report, d->loop, &why);
-	if (err && d->report.on)
-		call_warn(d->call, "rdmastor serve-ctl can't control this process: %s", why.text);
-	else if (err && d->call->loop.verbose)
-		call_warn(d->call, "rdmastor status can't show this process: %s", why.text);
 	err = kernel_notify_ready(opts->ready_fd == AUTO ? -1 : (int)opts->ready_fd,
 		d->front[0]->kind->serving, d->call->diag);
 	if (err)
@@ -706,6 +741,10 @@ static int get_ready(struct daemon *d, const struct front_config *configs, unsig
 	if (!err)
 		err = read_fronts(d, configs, count);
 	if (!err)
+		err = daemon_read_rights(d);
+	if (!err)
+		start_report(d);
+	if (!err)
 		err = open_disks(d);
 	if (!err)
 		err = open_state(d);
@@ -720,8 +759,9 @@ static int get_ready(struct daemon *d, const struct front_config *configs, unsig
 	if (err || !d->command)
 		return err;
 	d->front[0]->kind->uri(d->front[0], uri);
-	return child_start(&d->child, call->operand + call->rest, call->operands - call->rest,
-		"uri", uri, call->diag);
+	err = child_begin(&d->run, uri, call->diag);
+	d->child = d->run.pid;
+	return err;
 }
 
 static int release_fronts(struct daemon *d, struct diag *diag)
@@ -793,7 +833,8 @@ static int stop(struct daemon *d, struct diag *diag)
 	workers_stop(d->workers);
 	reservation_state_close(d->state);
 	for (unsigned i = 0; i < d->disks; i++)
-		bdev_close(d->disk[i]);
+		if (d->disk[i])
+			bdev_close(d->disk[i]);
 	free(d->disk);
 	free(d->identity);
 	if (d->signals)
@@ -808,6 +849,10 @@ int daemon_run(struct call *call, const struct daemon_options *opts,
 	const struct opt_common *common = call->opts;
 	struct daemon d = { .call = call,
 		.opts = opts,
+		.run = { .args = call->operand + call->rest,
+			.count = (unsigned)(call->operands - call->rest),
+			.name = "uri",
+			.fd = -1 },
 		.command = call->rest < call->operands,
 		.report = { .text = report_text, .command = command, .user = &d } };
 	int err;
@@ -821,7 +866,7 @@ int daemon_run(struct call *call, const struct daemon_options *opts,
 	if (!err)
 		err = serve(&d, call->diag);
 	if (d.child)
-		kill(d.child, SIGTERM);
+		daemon_stop_command(&d);
 	if (err) { /* report this failure, not one of the stop */
 		stop(&d, NULL);
 		return err;

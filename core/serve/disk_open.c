@@ -9,6 +9,8 @@
 #include "loop.h"
 #include "names.h"
 #include "policy.h"
+#include "privilege.h"
+#include "stream.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>
@@ -22,13 +24,20 @@
 #define STEP_MS  20
 #define PAUSE_MS 500 /* between attempts to reach a target that is not up yet */
 
+static int root_fd = -1;
+
 int disk_root(struct diag *diag)
 {
-	static int root = -1;
+	if (root_fd < 0)
+		root_fd = kernel_root();
+	return root_fd < 0 ? diag_sys(diag, errno, "open /") : root_fd;
+}
 
-	if (root < 0)
-		root = kernel_root();
-	return root < 0 ? diag_sys(diag, errno, "open /") : root;
+void disk_root_close(void)
+{
+	if (root_fd >= 0)
+		close(root_fd);
+	root_fd = -1;
 }
 
 int disk_env(const struct call *call, struct bdev_env *env, const char *on_loss)
@@ -147,7 +156,7 @@ int disk_identify(const struct call *call, const char *operand, const struct bde
 	return err;
 }
 
-static bool needs_rdma(const char *text)
+bool disk_needs_rdma(const char *text)
 {
 	struct uri *uri = uri_new(text);
 	const char *rdma = uri ? uri_value(uri, "rdma") : NULL;
@@ -165,23 +174,68 @@ static void check_private_key(const struct call *call, const char *folder)
 	secret_check_file(&call->notes, path);
 }
 
-/* Check files named by keys such as "secret-file" and "tls_psk_file", also of other paths. */
-static void check_secrets(const struct call *call, const char *text)
+/* Visit the keys of a URI, also those of its other paths. */
+static int visit_keys(
+	const char *text, int (*visit)(const struct uri_key *, const void *arg), const void *arg)
 {
 	struct uri *uri = uri_new(text);
+	int err = 0;
 
-	for (unsigned i = 0; uri && i < uri->keys; i++) {
+	for (unsigned i = 0; !err && uri && i < uri->keys; i++) {
 		const struct uri_key *key = &uri->key[i];
-		size_t len = strlen(key->name);
 
-		if (len >= 5 && !strcasecmp(key->name + len - 4, "file") && *key->value)
-			secret_check_file(&call->notes, key->value);
-		else if (!strcmp(key->name, "tls-certificates"))
-			check_private_key(call, key->value);
-		else if (!strcmp(key->name, "path") && strstr(key->value, "://"))
-			check_secrets(call, key->value);
+		if (!strcmp(key->name, "path") && strstr(key->value, "://"))
+			err = visit_keys(key->value, visit, arg);
+		else if (*key->value)
+			err = visit(key, arg);
 	}
 	free(uri);
+	return err;
+}
+
+/* "secret-file", "tls_psk_file" and the like */
+static bool names_file(const struct uri_key *key)
+{
+	size_t len = strlen(key->name);
+
+	return len >= 5 && !strcasecmp(key->name + len - 4, "file");
+}
+
+static int check_secret(const struct uri_key *key, const void *arg)
+{
+	const struct call *call = arg;
+
+	if (names_file(key))
+		secret_check_file(&call->notes, key->value);
+	else if (!strcmp(key->name, "tls-certificates"))
+		check_private_key(call, key->value);
+	return 0;
+}
+
+static int allow_key(const struct uri_key *key, const void *arg)
+{
+	(void)arg;
+	if (names_file(key))
+		return secret_allow(key->value);
+	return !strcmp(key->name, "socket") ? stream_allow_path(key->value) : 0;
+}
+
+int disk_allow(const char *uri)
+{
+	return visit_keys(uri, allow_key, NULL);
+}
+
+void disk_prepare(const struct call *call, const char *uri)
+{
+	int root = disk_root(NULL);
+	struct diag rdma = { 0 };
+
+	visit_keys(uri, check_secret, call);
+	if (root < 0)
+		return;
+	disk_warn_random(call, root, uri);
+	if (disk_needs_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
+		call_note(call, "%s", rdma.text);
 }
 
 void disk_keys(const char *text, struct uri_key_names *asked)
@@ -338,10 +392,10 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	if (env->write && !env->force && local &&
 		kernel_holders(root, path, NULL, users, sizeof(users)) >= 0 && users[0])
 		return in_use(call->diag, path, users);
-	check_secrets(call, uri);
-	disk_warn_random(call, root, uri);
-	if (needs_rdma(uri) && kernel_rdma_ready(root, &rdma) && call->loop.verbose)
-		call_note(call, "%s", rdma.text);
+	if (!privilege_dropped())
+		disk_prepare(call, uri);
+	if (disk_needs_rdma(uri))
+		kernel_rdma_ready(root, &rdma);
 	since = loop_clock();
 	if (local)
 		rc = open_local(path, disk, loop, uri, env, call->diag);

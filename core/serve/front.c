@@ -101,6 +101,17 @@ int net_read_listens(struct net_front *net, const char *rdma, const char *tcp, u
 	return err;
 }
 
+void net_rights(const struct front *front, struct rights *rights)
+{
+	const struct target_options *opt = &net_of(front)->opt;
+
+	rights->identity = true;
+	for (unsigned i = 0; i < opt->listens; i++) {
+		rights->verbs |= (opt->listen[i].transports & TRANSPORT_VERBS) != 0;
+		rights->low_port |= rights_low_port(&opt->listen[i].at);
+	}
+}
+
 /* --- start and stop */
 
 int net_identify(struct net_front *net, const struct opt_list *names)

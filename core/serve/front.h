@@ -56,6 +56,7 @@ void net_show_status(const struct net_front *, struct out *, const char *protoco
 	void (*disks)(struct out *, const struct net_front *));
 
 /* functions of struct front_kind */
+void net_rights(const struct front *, struct rights *);
 void net_count(const struct front *, struct io_count *);
 int net_set_access(struct front *, unsigned group, enum access, enum access *before);
 void net_changed(struct front *, struct bdev *);

@@ -5,6 +5,7 @@
 #include "iscsi.h"
 #include "iscsi_initiators.h"
 #include "names.h"
+#include "secret_list.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -63,6 +64,13 @@ static void name_disks(struct iscsi_front *f)
 		if (!opt->disk[i].name)
 			opt->disk[i].name = f->name[i];
 	}
+}
+
+static int allow(const struct front *front)
+{
+	const char *path = net_options(net_of(front))->initiators_file;
+
+	return path ? secret_list_allow(path) : 0;
 }
 
 static int start(struct front *front)
@@ -224,6 +232,8 @@ const struct front_kind front_iscsi = {
 	.serving = "serving iSCSI initiators",
 	.size = sizeof(struct iscsi_front),
 	.read = read_options,
+	.rights = net_rights,
+	.allow = allow,
 	.start = start,
 	.show = show,
 	.count = net_count,

@@ -2,6 +2,7 @@
 /* What a front is, and what the daemon does for its fronts. */
 #pragma once
 #include "access.h"
+#include "child.h"
 #include "daemon.h"
 #include "kernel_serving.h"
 #include "serve.h"
@@ -34,13 +35,16 @@ struct daemon {
 	struct loop_timer sample_timer;
 	/* addresses and options of the warning about open listeners */
 	char open_at[1024], open_option[96];
-	uint64_t ready_ns; /* loop_clock() when it became ready */
-	uint64_t deadline; /* to become ready; 0: none */
-	int parent;        /* descriptor of child_daemon() */
-	int stopped_by;    /* signal */
-	pid_t child;       /* the command */
-	int pid_file;      /* descriptor, once pid_written */
-	int status;        /* of the command */
+	uint64_t ready_ns;        /* loop_clock() when it became ready */
+	uint64_t deadline;        /* to become ready; 0: none */
+	int parent;               /* descriptor of child_daemon() */
+	int stopped_by;           /* signal */
+	pid_t child;              /* the command */
+	int pid_file;             /* descriptor, once pid_written */
+	int status;               /* of the command */
+	struct child_command run; /* the command before it runs */
+	struct rights rights;
+	struct bdev_env env; /* for its disks */
 };
 
 struct front_sample {
@@ -62,9 +66,13 @@ struct front_kind {
 	const char *serving; /* for the service manager: "serving NBD clients" */
 	/* it offers local block devices, so the process calls kernel_survive() */
 	bool local;
-	size_t size;                  /* of its struct, which is zeroed initially */
-	int (*read)(struct front *);  /* check options; no disk is open yet */
-	int (*start)(struct front *); /* within daemon_time_left() */
+	size_t size;                 /* of its struct, which is zeroed initially */
+	int (*read)(struct front *); /* check options; no disk is open yet */
+	/* Set what it needs (struct rights). May be NULL. */
+	void (*rights)(const struct front *, struct rights *);
+	/* Let the helper open its files (helper.h). 0 or -ENOMEM. May be NULL. */
+	int (*allow)(const struct front *);
+	int (*start)(struct front *);                     /* within daemon_time_left() */
 	void (*show)(const struct front *, struct out *); /* addresses or devices */
 	/* $uri for --run; NULL: the applet has no --run */
 	void (*uri)(const struct front *, char text[URI_MAX]);
@@ -89,6 +97,12 @@ struct front_kind {
 	int (*stop)(struct front *, uint32_t timeout_ms, struct diag *);
 };
 
+/* Choose the user to become, fork the command of --run and start the helper. Call it after read()
+ * of all fronts. */
+int daemon_read_rights(struct daemon *);
+/* Give up rights, once all disks that are files are open. */
+int daemon_drop_rights(struct daemon *);
+void daemon_stop_command(struct daemon *); /* send it SIGTERM */
 /* Get the time left to become ready; 0: no limit. */
 int daemon_time_left(const struct daemon *, uint32_t *ms);
 /* Add the address, which any host can reach, to the one warning about open listeners; this option

@@ -2,7 +2,9 @@
 /* Export disks by an NBD server over TCP and unix sockets. core/proto/nbd serves them. */
 #include "front.h"
 #include "front_kind.h"
+#include "helper.h"
 #include "nbd_server.h"
+#include "stream.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>
@@ -110,6 +112,37 @@ static int read_options(struct front *front)
 		return 0;
 	nbd->listens = 1;
 	return private_socket(f, &nbd->listen[0], call->diag);
+}
+
+static void add_rights(const struct front *front, struct rights *rights)
+{
+	const struct nbd_options *nbd = &container_of(front, struct nbd_front, front)->nbd;
+
+	for (unsigned i = 0; i < nbd->listens; i++)
+		rights->low_port |= rights_low_port(&nbd->listen[i]);
+}
+
+/* A helper_fn. */
+static int remove_dir(const char *dir, int *fd, void *data, size_t len)
+{
+	(void)fd;
+	(void)data;
+	(void)len;
+	return rmdir(dir) ? -errno : 0;
+}
+
+static int allow(const struct front *front)
+{
+	const struct nbd_front *f = container_of(front, struct nbd_front, front);
+	int err = f->dir[0] ? helper_allow(HELPER_FILES, remove_dir, f->dir) : 0;
+
+	for (unsigned i = 0; !err && i < f->nbd.listens; i++) {
+		const struct sockaddr_un *un = (const void *)&f->nbd.listen[i].ss;
+
+		if (un->sun_family == AF_UNIX)
+			err = stream_allow_path(un->sun_path);
+	}
+	return err;
 }
 
 static int start(struct front *front)
@@ -245,9 +278,10 @@ static void status(const struct front *front, struct out *out)
 static void quit(const struct front *front)
 {
 	const struct nbd_front *f = container_of(front, struct nbd_front, front);
+	int fd = -1;
 
 	if (f->dir[0])
-		rmdir(f->dir);
+		helper_call(remove_dir, f->dir, &fd, NULL, 0);
 }
 
 static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
@@ -267,6 +301,8 @@ const struct front_kind front_nbd = {
 	.serving = "serving NBD clients",
 	.size = sizeof(struct nbd_front),
 	.read = read_options,
+	.rights = add_rights,
+	.allow = allow,
 	.start = start,
 	.show = show,
 	.uri = first_uri,

@@ -4,6 +4,7 @@
 #include "front.h"
 #include "names.h"
 #include "nvme_hosts.h"
+#include "secret_list.h"
 #include <errno.h>
 #include <string.h>
 
@@ -84,6 +85,13 @@ static int refuse_twice(const struct net_front *net)
 				"addresses");
 		}
 	return 0;
+}
+
+static int allow(const struct front *front)
+{
+	const char *path = net_options(net_of(front))->hosts_file;
+
+	return path ? secret_list_allow(path) : 0;
 }
 
 static int start(struct front *front)
@@ -226,6 +234,8 @@ const struct front_kind front_nvme = {
 	.serving = "serving NVMe-oF hosts",
 	.size = sizeof(struct nvme_front),
 	.read = read_options,
+	.rights = net_rights,
+	.allow = allow,
 	.start = start,
 	.show = show,
 	.count = net_count,

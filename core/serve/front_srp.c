@@ -155,6 +155,13 @@ static int add_ports(struct srp_front *f)
 	return err;
 }
 
+static void add_rights(const struct front *front, struct rights *rights)
+{
+	net_rights(front, rights);
+	rights->mads = net_options(net_of(front))->ib.count;
+	rights->verbs |= rights->mads;
+}
+
 static int start(struct front *front)
 {
 	static const struct opt_list unnamed = { 0 };
@@ -280,6 +287,7 @@ const struct front_kind front_srp = {
 	.serving = "serving SRP initiators",
 	.size = sizeof(struct srp_front),
 	.read = read_options,
+	.rights = add_rights,
 	.start = start,
 	.show = show,
 	.count = net_count,

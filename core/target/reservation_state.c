@@ -2,6 +2,7 @@
 /* The folder of reservations: files are replaced by a thread, which runs one change after another,
  * of all disks. */
 #include "reservation_state.h"
+#include "helper.h"
 #include "names.h"
 #include "reservation_set.h"
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 struct reservation_state {
 	char *dir; /* as the user typed it */
-	int fd;
+	int fd;    /* of the process that uses the folder, which may be the helper */
 	struct loop *loop;
 	reservation_not_saved *failed;
 	void *user;
@@ -63,47 +64,149 @@ static int write_all(int fd, const char *text, size_t len)
 	return fsync(fd) ? -errno : 0;
 }
 
-static int create(int dir, const char *name, const char *text, size_t len)
+/* --- the folder, perhaps used by the helper */
+
+enum folder_act {
+	FOLDER_OPEN,
+	FOLDER_LOCK,
+	FOLDER_CREATE, /* its next file, or a test */
+	FOLDER_REPLACE,
+	FOLDER_REMOVE, /* that next file */
+	FOLDER_READ,
+	FOLDER_CLOSE,
+};
+struct folder_job {
+	enum folder_act act;
+	int dir;
+	bool test;
+	uint8_t nguid[16];
+	bool replaced; /* the new file is visible, also after a failure */
+};
+
+static int create_file(const struct folder_job *job, const char *name)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600),
-	    err;
+	int fd =
+		openat(job->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int replace_file(struct folder_job *job, const char *fresh, const char *name)
+{
+	if (renameat(job->dir, fresh, job->dir, name)) {
+		int err = errno;
+
+		unlinkat(job->dir, fresh, 0);
+		return -err;
+	}
+	job->replaced = true;
+	return fsync(job->dir) ? -errno : 0;
+}
+
+static int remove_file(const struct folder_job *job, const char *name)
+{
+	return unlinkat(job->dir, name, 0) || (job->test && fsync(job->dir)) ? -errno : 0;
+}
+
+static int open_for_reading(const struct folder_job *job, const char *name)
+{
+	int fd = openat(job->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A helper_fn. Names of files are made here. */
+static int use_folder(const char *dir, int *fd, void *data, size_t len)
+{
+	char name[FILE_NAME], fresh[FILE_NAME] = "check.new";
+	struct folder_job *job = data;
+
+	if (len != sizeof(*job))
+		return -EINVAL;
+	file_name(name, job->nguid, ".reservations");
+	if (!job->test)
+		file_name(fresh, job->nguid, ".new");
+	switch (job->act) {
+	case FOLDER_OPEN:
+		job->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		return job->dir < 0 ? -errno : 0;
+	case FOLDER_LOCK:
+		return flock(job->dir, LOCK_EX | LOCK_NB) ? -errno : 0;
+	case FOLDER_CREATE:
+		*fd = create_file(job, fresh);
+		return *fd < 0 ? *fd : 0;
+	case FOLDER_REPLACE:
+		return replace_file(job, fresh, name);
+	case FOLDER_REMOVE:
+		return remove_file(job, fresh);
+	case FOLDER_READ:
+		*fd = open_for_reading(job, name);
+		return *fd < 0 ? *fd : 0;
+	case FOLDER_CLOSE:
+		return close(job->dir) ? -errno : 0;
+	}
+	return -EINVAL;
+}
+
+int reservation_state_allow(const char *dir)
+{
+	return helper_allow(HELPER_STATE, use_folder, dir);
+}
+
+/* Returns a descriptor if the act opens a file. */
+static int use(const struct reservation_state *state, struct folder_job *job, enum folder_act act)
+{
+	int fd = -1, err;
+
+	job->act = act;
+	job->dir = state->fd;
+	err = helper_call(use_folder, state->dir, &fd, job, sizeof(*job));
+	return err ? err : fd < 0 ? 0 : fd;
+}
+
+static int create(
+	const struct reservation_state *state, struct folder_job *job, const char *text, size_t len)
+{
+	int fd = use(state, job, FOLDER_CREATE), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = write_all(fd, text, len);
 	if (close(fd) && !err)
 		err = -errno;
 	if (err)
-		unlinkat(dir, name, 0);
+		use(state, job, FOLDER_REMOVE);
 	return err;
 }
 
 /* Replace the file; *replaced: the new one is visible, also after a failure. */
-static int replace(int dir, const uint8_t nguid[16], const char *text, size_t len, bool *replaced)
+static int replace(const struct reservation_state *state, const uint8_t nguid[16], const char *text,
+	size_t len, bool *replaced)
 {
-	char name[FILE_NAME], fresh[FILE_NAME];
+	struct folder_job job = { 0 };
 	int err;
 
-	file_name(name, nguid, ".reservations");
-	file_name(fresh, nguid, ".new");
-	err = create(dir, fresh, text, len);
-	if (!err && renameat(dir, fresh, dir, name)) {
-		err = -errno;
-		unlinkat(dir, fresh, 0);
-	}
-	*replaced = !err;
-	return err || !fsync(dir) ? err : -errno;
+	memcpy(job.nguid, nguid, sizeof(job.nguid));
+	err = create(state, &job, text, len);
+	if (!err)
+		err = use(state, &job, FOLDER_REPLACE);
+	*replaced = job.replaced;
+	return err;
 }
 
-static int read_file(int dir, const char *name, char **text, size_t *len)
+static int read_file(
+	const struct reservation_state *state, const uint8_t nguid[16], char **text, size_t *len)
 {
-	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err = 0;
+	struct folder_job job = { 0 };
 	struct stat st;
+	int fd, err = 0;
 
+	memcpy(job.nguid, nguid, sizeof(job.nguid));
 	*text = NULL;
 	*len = 0;
+	fd = use(state, &job, FOLDER_READ);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode) || st.st_size > FILE_MOST)
@@ -162,13 +265,13 @@ int reservation_state_save(struct reservation_state *state, const struct reserva
 	const char *text, size_t len, const char *before, size_t before_len)
 {
 	bool replaced, restored;
-	int err = replace(state->fd, disk->nguid, text, len, &replaced);
+	int err = replace(state, disk->nguid, text, len, &replaced);
 
 	if (!err)
 		return 0;
 	/* the new file may not be on the disk yet, but the next process could see it */
 	if (replaced)
-		replace(state->fd, disk->nguid, before, before_len, &restored);
+		replace(state, disk->nguid, before, before_len, &restored);
 	report_failure(state, disk, err);
 	return err;
 }
@@ -213,11 +316,13 @@ void reservation_state_queue(struct reservation_state *state, struct reservation
 static int lock_folder(struct reservation_state *state, struct diag *diag)
 {
 	uint64_t until = loop_clock() + WAIT_MS * MSEC;
+	struct folder_job job = { 0 };
 	volatile int never = 0;
+	int err;
 
-	while (flock(state->fd, LOCK_EX | LOCK_NB)) {
-		if (errno != EWOULDBLOCK)
-			return diag_sys(diag, errno, "lock");
+	while ((err = use(state, &job, FOLDER_LOCK))) {
+		if (err != -EWOULDBLOCK)
+			return diag_sys(diag, -err, "lock");
 		if (loop_clock() >= until) {
 			diag_set(diag, DIAG_BUSY, EBUSY, "in use by another process");
 			return diag_hint(diag, "give each server a folder of its own");
@@ -229,24 +334,25 @@ static int lock_folder(struct reservation_state *state, struct diag *diag)
 
 static int check_writable(struct reservation_state *state, struct diag *diag)
 {
-	int err = create(state->fd, "check.new", "", 0);
+	struct folder_job job = { .test = true };
+	int err = create(state, &job, "", 0);
 
-	if (!err && (unlinkat(state->fd, "check.new", 0) || fsync(state->fd)))
-		err = -errno;
+	if (!err)
+		err = use(state, &job, FOLDER_REMOVE);
 	return err ? diag_sys(diag, -err, "write a file") : 0;
 }
 
 static int open_folder(struct reservation_state *state, struct diag *diag)
 {
-	int err;
+	struct folder_job job = { 0 };
+	int err = use(state, &job, FOLDER_OPEN);
 
-	state->fd = open(state->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state->fd < 0) {
-		err = errno;
-		diag_sys(diag, err, "open");
-		return err == ENOENT ? diag_hint(diag, "create it: mkdir -p -m 700 %s", state->dir)
-				     : -err;
+	if (err) {
+		diag_sys(diag, -err, "open");
+		return err == -ENOENT ? diag_hint(diag, "create it: mkdir -p -m 700 %s", state->dir)
+				      : err;
 	}
+	state->fd = job.dir;
 	err = lock_folder(state, diag);
 	if (!err)
 		err = check_writable(state, diag);
@@ -305,7 +411,7 @@ int reservation_state_add(struct reservation_state *state, const struct bdev *bd
 				state->disk[i]->bdev->uri);
 		}
 	file_name(name, nguid, ".reservations");
-	err = read_file(state->fd, name, &text, &len);
+	err = read_file(state, nguid, &text, &len);
 	if (!err) {
 		err = reservation_text_read(&set, nguid, text, len, diag);
 		free(text);
@@ -327,6 +433,7 @@ int reservation_state_add(struct reservation_state *state, const struct bdev *bd
 
 void reservation_state_close(struct reservation_state *state)
 {
+	struct folder_job job = { 0 };
 	volatile int never = 0;
 
 	if (!state)
@@ -343,7 +450,7 @@ void reservation_state_close(struct reservation_state *state)
 	while (state->disks)
 		reservations_put(state->disk[--state->disks]);
 	if (state->fd >= 0)
-		close(state->fd);
+		use(state, &job, FOLDER_CLOSE);
 	pthread_cond_destroy(&state->queued);
 	pthread_mutex_destroy(&state->lock);
 	free(state->dir);

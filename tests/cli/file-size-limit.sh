@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB
 # Under RLIMIT_FSIZE a write that exceeds the limit fails, and nothing else: no SIGXFSZ, the map is saved, servers live on.
 . "$(dirname "$0")/lib.sh"
-requires cmp nbdcopy prlimit
+requires cmp nbdcopy prlimit setpriv
 random_file src 3
 limited() { (ulimit -f 1024 && exec "$@"); } # 1 MiB
 
@@ -20,7 +20,7 @@ same "status of a map that cannot be written" $? 1
 has_line 'map map2: write: file too large' "$said" || die "map: $said"
 
 offer old --nbd "unix:$SOCK"
-prlimit --pid "$SERVER" --fsize=1048576
+limit "$SERVER" --fsize=1048576
 ! nbdcopy src "$URI" 2>/dev/null || die "written beyond the limit"
 "$RDMASTOR" copy "$URI" back >/dev/null || die "the server has ended"
 cmp -n 1048576 src back || die "what the limit permits"

@@ -202,6 +202,17 @@ stop() {
 	SERVER=
 }
 
+# limit PID OPTION…: prlimit(1) for a server: without CAP_SYS_RESOURCE only its own user may change its limits
+limit() {
+	local -a ids
+	mapfile -t ids < <(sed -nE 's/^[UG]id:\t([0-9]+).*/\1/p' "/proc/$1/status")
+	if [ "${ids[0]}" = "$(id -u)" ]; then
+		prlimit --pid "$@"
+	else
+		setpriv --reuid "${ids[0]}" --regid "${ids[1]}" --clear-groups prlimit --pid "$@"
+	fi
+}
+
 # under_load PID: this server of ours has completed reads or writes
 under_load() {
 	"$RDMASTOR" status --json 2>/dev/null |

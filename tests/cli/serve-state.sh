@@ -3,7 +3,7 @@
 # Reservations survive a target that is killed, if an initiator has asked for it and --state names a folder; what is wrong with the
 # folder or a file is reported before anything is served; a change that can't be written fails.
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
-requires python3 prlimit
+requires python3 prlimit setpriv
 set -e
 
 IQN=iqn.2024-01.lab:d
@@ -38,10 +38,10 @@ truncate -s 4M disk2
 error 1 busy '--state state' 'another.process folder' "$RDMASTOR" serve disk2 --state state --iscsi --tcp 127.0.0.1:0
 
 # a full file system
-prlimit --pid "$SERVER" --fsize=256:
+limit "$SERVER" --fsize=256:
 is 'sense 4/44/00' one release 0xa 1
 is 'sense 4/44/00' three register 0 0xc 1
-prlimit --pid "$SERVER" --fsize=unlimited:
+limit "$SERVER" --fsize=unlimited:
 wait_until grep -q 'state.*disk.*too large.*failed' err
 is conflict three write
 is 'good 0xa 0xb' three keys

@@ -15,7 +15,7 @@ boot    : applet_run attach attach_boot attach_nfs attach_nvme attach_srp disk_o
 inspect : access attach_boot doctor kernel_* out probe applet_run uri : cjson/* netlink/*
 srpd    : attach_srp child kernel_* mad port_events srp_daemon srp_show :
 monitor : attach_iscsi iscsi_monitor kernel_* out tls_monitor tls_upcall uri :
-serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri iscsi_initiators privilege stream : liburing.h
+serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev listener nbd_server nvme_hosts reservation_state serve split uapi/* uri iscsi_initiators privilege stream secret_list : liburing.h
 load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
 target  : access admission crc32c target reservation reservation_state serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out uapi/handshake privilege : netlink/* mbedtls/*

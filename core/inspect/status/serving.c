@@ -20,7 +20,7 @@ struct query {
 	struct loop_fd fd;
 	struct loop *loop;
 	struct serving_process process;
-	bool gone; /* it ended without an answer */
+	bool gone; /* it ended without an answer, or is not ready yet */
 	struct find *find;
 	char *text;
 	size_t len, room;
@@ -81,6 +81,8 @@ static void ready(struct loop_fd *lfd, uint32_t events)
 	else if (!a->len)
 		diag_set(&a->process.why, DIAG_PERMISSION, EACCES,
 			"owned by another user: its status is for them and root");
+	else if (a->len == sizeof(SERVING_STARTS) - 1)
+		a->gone = true;
 	else
 		kernel_serving_read(&a->process, a->text, a->len);
 	end(a);

@@ -3,9 +3,11 @@
 #include "kernel_rdma.h"
 #include "kernel_sys.h"
 #include "modules/modules.h"
+#include "privilege.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* In order of dependency; shown_by: paths that exist once it is loaded or built in. */
 static const struct part {
@@ -66,6 +68,47 @@ int kernel_rdma_ready(int root, struct diag *diag)
 		return kernel_rdma_missing(root, parts[i].module, why, diag);
 	}
 	return kernel_rdma_missing(root, NULL, NULL, diag);
+}
+
+struct nodes {
+	int root;
+	const struct privilege_user *user;
+	bool mads;
+	char denied[64];
+};
+
+static bool may_write(const struct privilege_user *user, const struct stat *st)
+{
+	bool member = st->st_gid == user->gid;
+
+	for (unsigned i = 0; i < user->groups; i++)
+		member |= st->st_gid == user->group[i];
+	if (st->st_uid == user->uid)
+		return st->st_mode & S_IWUSR;
+	return st->st_mode & (member ? S_IWGRP : S_IWOTH);
+}
+
+static void check_node(const char *name, void *arg)
+{
+	struct nodes *nodes = arg;
+	char path[64];
+	struct stat st;
+
+	if (strcmp(name, "rdma_cm") && strncmp(name, "uverbs", 6) &&
+		!(nodes->mads && !strncmp(name, "umad", 4)))
+		return;
+	snprintf(path, sizeof(path), "dev/infiniband/%.40s", name);
+	if (!fstatat(nodes->root, path, &st, 0) && !may_write(nodes->user, &st))
+		snprintf(nodes->denied, sizeof(nodes->denied), "/%.60s", path);
+}
+
+bool kernel_rdma_denies(int root, const struct privilege_user *user, bool mads, char node[64])
+{
+	struct nodes nodes = { .root = root, .user = user, .mads = mads };
+
+	kernel_sys_list(root, "dev/infiniband", check_node, &nodes);
+	snprintf(node, 64, "%s", nodes.denied);
+	return node[0];
 }
 
 static void first_name(const char *name, void *arg)

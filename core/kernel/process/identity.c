@@ -242,11 +242,34 @@ int kernel_identity(int root, const char *user_nqn, const char *user_id, struct 
 	return 0;
 }
 
+static struct {
+	bool set, found;
+	uint8_t id[16];
+	const char *from;
+} kept;
+
+void kernel_identity_keep(int root)
+{
+	kept.found = kernel_identity_machine(root, kept.id, &kept.from);
+	kept.set = true;
+}
+
+static bool use_kept(uint8_t id[16], const char **from)
+{
+	if (!kept.found)
+		return false;
+	memcpy(id, kept.id, sizeof(kept.id));
+	*from = kept.from;
+	return true;
+}
+
 /* Files in /etc/nvme come last here, as they get copied with system images. */
 bool kernel_identity_machine(int root, uint8_t id[16], const char **from)
 {
 	struct identity identity = { 0 };
 
+	if (kept.set)
+		return use_kept(id, from);
 	if (from_firmware(root, &identity))
 		*from = "DMI product UUID";
 	else if (from_machine_id(root, &identity))

@@ -11,7 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int notify_socket(const char *name, const char *text, struct diag *diag)
+static int held = -1;
+
+static int open_socket(const char *name, struct diag *diag)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	size_t len = strlen(name);
@@ -26,11 +28,34 @@ static int notify_socket(const char *name, const char *text, struct diag *diag)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return diag_sys(diag, errno, "notify %s", name);
-	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
-		    offsetof(struct sockaddr_un, sun_path) + len) < 0)
-		err = errno;
+	if (!connect(fd, (struct sockaddr *)&to,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)))
+		return fd;
+	err = errno;
 	close(fd);
-	return err ? diag_sys(diag, err, "notify %s", name) : 0;
+	return diag_sys(diag, err, "notify %s", name);
+}
+
+void kernel_notify_hold(void)
+{
+	const char *name = getenv("NOTIFY_SOCKET");
+
+	if (name && *name && held < 0)
+		held = open_socket(name, NULL);
+}
+
+static int notify_socket(const char *name, const char *text, struct diag *diag)
+{
+	int fd = held < 0 ? open_socket(name, diag) : held, err;
+
+	if (fd < 0)
+		return fd;
+	err = send(fd, text, strlen(text), MSG_NOSIGNAL) < 0
+		      ? diag_sys(diag, errno, "notify %s", name)
+		      : 0;
+	if (fd != held)
+		close(fd);
+	return err;
 }
 
 int kernel_notify(const char *text, struct diag *diag)

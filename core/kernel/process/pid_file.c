@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* The PID file of a daemon, which keeps it locked: the lock ends with the process, while its number
  * may be reused. */
+#include "helper.h"
 #include "kernel_process.h"
 #include "kernel_sys.h"
 #include <errno.h>
@@ -57,13 +58,13 @@ static double seconds(clockid_t clock)
 }
 
 /* A process that started after the file was written has a reused number. */
-static bool is_alive(int root, pid_t pid, const struct stat *st)
+static bool is_alive(int root, pid_t own, pid_t pid, const struct stat *st)
 {
 	unsigned long long ticks;
 	char text[1024], *comm_end, state;
 	double began;
 
-	if (!pid || pid == getpid() ||
+	if (!pid || pid == own ||
 		kernel_sys_read(root, text, sizeof(text), "proc/%d/stat", (int)pid) <= 0)
 		return false;
 	comm_end = strrchr(text, ')');
@@ -77,7 +78,7 @@ static bool is_alive(int root, pid_t pid, const struct stat *st)
 }
 
 /* Lock the file. 0; -EBUSY: a process holds it. On a file system without locks nothing holds it. */
-static int lock_file(int root, int fd, const struct stat *st, struct diag *diag)
+static int lock_file(int root, pid_t own, int fd, const struct stat *st, struct diag *diag)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	bool locked = fcntl(fd, F_OFD_SETLK, &all) < 0 && (errno == EAGAIN || errno == EACCES);
@@ -85,17 +86,17 @@ static int lock_file(int root, int fd, const struct stat *st, struct diag *diag)
 
 	if (st->st_size && !pid)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "is not a pid file");
-	if (!locked && !is_alive(root, pid, st))
+	if (!locked && !is_alive(root, own, pid, st))
 		return 0;
 	if (pid)
 		return diag_set(diag, DIAG_BUSY, EBUSY, "in use by process %d", (int)pid);
 	return diag_set(diag, DIAG_BUSY, EBUSY, "in use by another process");
 }
 
-static int write_pid(int fd, struct diag *diag)
+static int write_pid(int fd, pid_t own, struct diag *diag)
 {
 	char text[16];
-	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	int len = snprintf(text, sizeof(text), "%d\n", (int)own);
 
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)len, 0) != len)
 		return diag_sys(diag, errno, "write");
@@ -122,7 +123,7 @@ int kernel_pid_file_check(int root, const char *path, struct diag *diag)
 	int fd = open_file(path, 0, &st, &why), err = fd;
 
 	if (fd >= 0) {
-		err = lock_file(root, fd, &st, &why);
+		err = lock_file(root, getpid(), fd, &st, &why);
 		close(fd);
 	} else if (fd == -ENOENT) {
 		why = (struct diag){ 0 };
@@ -134,35 +135,72 @@ int kernel_pid_file_check(int root, const char *path, struct diag *diag)
 	return err;
 }
 
-int kernel_pid_file(int root, const char *path, struct diag *diag)
+/* Return a descriptor that keeps it locked. */
+static int take_file(int root, const char *path, pid_t own, struct diag *diag)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct stat st;
 		int fd = open_file(path, O_CREAT, &st, diag);
-		int err = fd < 0 ? fd : lock_file(root, fd, &st, diag);
+		int err = fd < 0 ? fd : lock_file(root, own, fd, &st, diag);
 		bool gone = !err && !is_at(path, &st);
 
 		if (!err && !gone)
-			err = write_pid(fd, diag);
+			err = write_pid(fd, own, diag);
 		if (!err && !gone)
 			return fd;
 		if (fd >= 0)
 			close(fd);
-		if (err) {
-			diag_ctx(diag, "%s", path);
+		if (err)
 			return err;
-		}
 	}
-	diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps removing it");
-	diag_ctx(diag, "%s", path);
-	return -EBUSY;
+	return diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps removing it");
+}
+
+struct pid_job { /* data of use_file() */
+	bool end;
+	int root;
+	pid_t own;
+	struct diag diag;
+};
+
+/* A helper_fn: take the file, or remove it if it is the one of the descriptor. */
+static int use_file(const char *path, int *fd, void *data, size_t len)
+{
+	struct pid_job *job = data;
+	struct stat st;
+
+	if (len != sizeof(*job))
+		return -EINVAL;
+	if (job->end)
+		return fstat(*fd, &st) || !is_at(path, &st) || !unlink(path) ? 0 : -errno;
+	*fd = take_file(job->root, path, job->own, &job->diag);
+	return *fd < 0 ? *fd : 0;
+}
+
+int kernel_pid_file_allow(const char *path)
+{
+	return helper_allow(HELPER_FILES, use_file, path);
+}
+
+int kernel_pid_file(int root, const char *path, struct diag *diag)
+{
+	struct pid_job job = { .root = root, .own = getpid() };
+	int fd = -1, err = helper_call(use_file, path, &fd, &job, sizeof(job));
+
+	if (!err)
+		return fd;
+	if (!job.diag.err)
+		diag_sys(&job.diag, -err, "write");
+	diag_ctx(&job.diag, "%s", path);
+	if (diag)
+		*diag = job.diag;
+	return err;
 }
 
 void kernel_pid_file_end(int fd, const char *path)
 {
-	struct stat st;
+	struct pid_job job = { .end = true };
 
-	if (fstat(fd, &st) == 0 && is_at(path, &st))
-		unlink(path);
+	helper_call(use_file, path, &fd, &job, sizeof(job));
 	close(fd);
 }

@@ -12,13 +12,14 @@
 
 static int run(unsigned count, char **words)
 {
+	struct child_command command = { words, count, "uri", 0, -1 };
 	struct diag diag = { 0 };
 	int status = -1;
-	pid_t pid;
 
-	if (child_start(&pid, words, count, "uri", "nbd://x/?a=b c", &diag))
+	cr_assert_eq(child_prepare(&command, &diag), 0);
+	if (child_begin(&command, "nbd://x/?a=b c", &diag))
 		return -diag.err;
-	WAIT_UNTIL(child_reap(pid, &status));
+	WAIT_UNTIL(child_reap(command.pid, &status));
 	return status;
 }
 
@@ -68,10 +69,12 @@ Test(child, signals_are_not_blocked_in_it)
 Test(child, a_program_that_is_not_there_is_named)
 {
 	char *words[] = { "no-such-program", "x" };
+	struct child_command command = { words, 2, "uri", 0, -1 };
 	struct diag diag = { 0 };
-	pid_t pid;
 
-	cr_assert_eq(child_start(&pid, words, 2, "uri", "", &diag), -ENOENT);
+	cr_assert_eq(child_prepare(&command, &diag), 0);
+	cr_assert_eq(child_begin(&command, "", &diag), -ENOENT);
+	cr_assert_eq(command.pid, 0);
 	diag_says(&diag, DIAG_NOT_FOUND, NULL, "no-such-program");
 }
 

@@ -601,3 +601,34 @@ Test(serving, one_that_ends_before_it_answers_is_none)
 	loop_free(loop);
 	close(root);
 }
+
+static char *not_ready(void *user, size_t *len)
+{
+	(void)user;
+	*len = strlen(SERVING_STARTS);
+	return strdup(SERVING_STARTS);
+}
+
+Test(serving, one_that_is_not_ready_is_left_out)
+{
+	struct kernel_report side = { .text = not_ready };
+	struct loop_options options = { 0 };
+	struct kernel_serving all;
+	struct diag diag = { 0 };
+	struct loop *loop;
+	int root = kernel_root();
+
+	cr_assert_eq(loop_new(&loop, &options, &diag), 0);
+	kernel_report_owner(&side);
+	cr_assert_eq(kernel_report_start(&side, loop, &diag), 0, "%s", diag.text);
+	cr_assert_eq(kernel_serving(root, loop, NO_LIMIT_MS, &all, &diag), 0, "%s", diag.text);
+	cr_assert_null(find(&all, (int)getpid()));
+	kernel_serving_free(&all);
+	side.text = report;
+	cr_assert_eq(kernel_serving(root, loop, NO_LIMIT_MS, &all, &diag), 0, "%s", diag.text);
+	cr_assert_not_null(find(&all, (int)getpid()));
+	kernel_serving_free(&all);
+	kernel_report_stop(&side);
+	loop_free(loop);
+	close(root);
+}

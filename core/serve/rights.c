@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* The rights of a server: which user it becomes, what it keeps, and what it prepares before. */
+#include "child.h"
+#include "disk_open.h"
+#include "front_kind.h"
+#include "helper.h"
+#include "kernel_process.h"
+#include "kernel_rdma.h"
+#include "reservation_state.h"
+#include "uri.h"
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOW_PORTS 1024
+
+bool rights_low_port(const struct addr *at)
+{
+	unsigned port =
+		at->ss.ss_family == AF_INET || at->ss.ss_family == AF_INET6 ? addr_port(at) : 0;
+
+	return port && port < LOW_PORTS;
+}
+
+int rights_read(struct rights *rights, struct diag *diag)
+{
+	int err = 0;
+
+	if (geteuid() && !rights->name)
+		return 0;
+	err = privilege_find(&rights->user, rights->name, diag);
+	if (!err && geteuid() && rights->user.uid != geteuid())
+		err = diag_set(diag, DIAG_PERMISSION, EPERM, "only root can become another user");
+	if (err)
+		return diag_ctx(diag, "--user %s", rights->name), err;
+	rights->drop = !geteuid() && rights->user.uid;
+	return 0;
+}
+
+/* Without the choice of the user, a disk must not become unreachable by the default. */
+static int drop_default(
+	const struct rights *rights, const struct call *call, uint64_t keep, const char *denied)
+{
+	struct diag why = { 0 };
+
+	if (!denied[0] && !privilege_drop(&rights->user, keep, &why))
+		return 0;
+	call_note(call, "runs as root without capabilities: %s%s", why.err ? why.text : denied,
+		why.err ? "" : " is not for other users");
+	return privilege_drop(NULL, keep, call->diag);
+}
+
+int rights_drop(const struct rights *rights, const struct call *call, int root)
+{
+	uint64_t keep = privilege_lock_memory();
+	char denied[64] = "";
+	int err;
+
+	if (!rights->verbs && !rights->mads)
+		keep = 0;
+	else if (!rights->name)
+		kernel_rdma_denies(root, &rights->user, rights->mads, denied);
+	if (rights->low_port)
+		keep |= PRIVILEGE_CAP(CAP_NET_BIND_SERVICE);
+	if (!rights->name) {
+		err = drop_default(rights, call, keep, denied);
+	} else {
+		err = privilege_drop(&rights->user, keep, call->diag);
+		if (err)
+			diag_ctx(call->diag, "--user %s", rights->name);
+	}
+	if (!err && call->loop.verbose && geteuid() == rights->user.uid)
+		call_note(call, "runs as user %s (%u)", rights->user.name, rights->user.uid);
+	return err;
+}
+
+/* --- of a daemon */
+
+/* A helper_fn. */
+static int stop_command(const char *pid, int *fd, void *data, size_t len)
+{
+	(void)fd;
+	(void)data;
+	(void)len;
+	return kill((pid_t)strtol(pid, NULL, 10), SIGTERM) ? -errno : 0;
+}
+
+static void command_name(const struct daemon *d, char name[16])
+{
+	snprintf(name, 16, "%d", (int)d->run.pid);
+}
+
+void daemon_stop_command(struct daemon *d)
+{
+	char name[16];
+	int fd = -1;
+
+	command_name(d, name);
+	helper_call(stop_command, name, &fd, NULL, 0);
+}
+
+static int allow_command(const struct daemon *d)
+{
+	char name[16];
+
+	command_name(d, name);
+	return helper_allow(HELPER_FILES, stop_command, name);
+}
+
+/* Set what the helper may do. */
+static int allow(struct daemon *d)
+{
+	const struct daemon_options *opts = d->opts;
+	int err = d->command ? allow_command(d) : 0;
+
+	for (unsigned i = 0; !err && i < d->call->rest; i++)
+		err = disk_allow(d->call->operand[i]);
+	for (unsigned i = 0; !err && i < d->fronts; i++)
+		if (d->front[i]->kind->allow)
+			err = d->front[i]->kind->allow(d->front[i]);
+	if (!err && opts->log)
+		err = out_log_allow(opts->log);
+	if (!err && opts->pid_file)
+		err = kernel_pid_file_allow(opts->pid_file);
+	if (!err && opts->state)
+		err = reservation_state_allow(opts->state);
+	return err ? diag_sys(d->call->diag, -err, "privileged helper") : 0;
+}
+
+/* Block devices of the kernel are made, served and removed with CAP_SYS_ADMIN, by its nodes. */
+static void keep_root(struct daemon *d)
+{
+	if (d->rights.drop)
+		call_note(d->call, "runs as root: block devices of this machine need it");
+	d->rights.drop = false;
+}
+
+int daemon_read_rights(struct daemon *d)
+{
+	bool local = false;
+	int err;
+
+	d->rights.name = d->opts->user;
+	err = rights_read(&d->rights, d->call->diag);
+	for (unsigned i = 0; i < d->fronts; i++) {
+		local |= d->front[i]->kind->local;
+		if (d->front[i]->kind->rights)
+			d->front[i]->kind->rights(d->front[i], &d->rights);
+	}
+	for (unsigned i = 0; i < d->call->rest; i++)
+		d->rights.verbs |= disk_needs_rdma(d->call->operand[i]);
+	if (local)
+		keep_root(d);
+	if (!err && d->command)
+		err = child_prepare(&d->run, d->call->diag);
+	if (!err && d->rights.drop)
+		err = allow(d);
+	if (!err && d->rights.drop)
+		err = helper_start(d->root, d->call->diag);
+	return err;
+}
+
+/* Do all for which it will be too late, so that each failure is that of root. */
+static int prepare(struct daemon *d)
+{
+	const struct rights *rights = &d->rights;
+	const struct disk_identity *identity;
+	struct diag why = { 0 };
+	int err = 0;
+
+	for (unsigned i = 0; i < d->call->rest; i++)
+		if (!d->disk[i])
+			disk_prepare(d->call, d->call->operand[i]);
+	if (rights->identity)
+		kernel_identity_keep(d->root);
+	for (unsigned i = 0; rights->identity && !err && i < d->call->rest; i++)
+		if (d->disk[i])
+			err = daemon_identify(d, i, &identity);
+	if (rights->verbs)
+		kernel_rdma_ready(d->root, &why);
+	if (rights->mads)
+		kernel_umad_ready(d->root, &why);
+	out_log_hold(d->opts->daemon);
+	kernel_notify_hold();
+	return err;
+}
+
+int daemon_drop_rights(struct daemon *d)
+{
+	int err;
+
+	if (!d->rights.drop) {
+		privilege_no_new();
+		return 0;
+	}
+	err = prepare(d);
+	return err ? err : rights_drop(&d->rights, d->call, d->root);
+}
