@@ -134,7 +134,7 @@ int bench_rdma(struct bench *bench)
 	return err ? blame(bench, conf->backend, &rdma_why) : EXIT_DONE;
 }
 
-static int serve(struct bench *bench, const struct load_listen *conf)
+static int serve(struct bench *bench, const struct load_listen *conf, const struct rights *rights)
 {
 	struct out *out = bench->call->out;
 	char host[ADDR_TEXT], port[32];
@@ -168,6 +168,7 @@ static int serve(struct bench *bench, const struct load_listen *conf)
 		call_note(bench->call, "waiting for an RDMA device with this address");
 	err = out_fini(out, NULL);
 	bench->task.running = true;
+	rights_show(rights, bench->call);
 	if (!err)
 		loop_wait(bench->task.loop, &bench->task.stop, 0);
 	load_server_stop(server);
@@ -175,20 +176,22 @@ static int serve(struct bench *bench, const struct load_listen *conf)
 }
 
 /* Give up the rights of root before there are threads and verbs. */
-static int drop_rights(struct bench *bench, const struct load_listen *conf)
+static int drop_rights(struct bench *bench, struct rights *rights, const struct load_listen *conf)
 {
-	struct rights rights = { .name = bench->opts->user,
+	int err;
+
+	*rights = (struct rights){ .name = bench->opts->user,
 		.verbs = conf->verbs,
 		.low_port = rights_low_port(&conf->at) };
-	int err = rights_read(&rights, bench->call->diag);
+	err = rights_read(rights, bench->call->diag);
 
 	if (err)
 		return err;
 	privilege_no_new();
-	if (!rights.drop)
+	if (!rights->drop)
 		return 0;
 	out_log_hold(false);
-	err = rights_drop(&rights, bench->call, disk_root(NULL));
+	err = rights_drop(rights, bench->call, disk_root(NULL));
 	disk_root_close();
 	return err;
 }
@@ -205,6 +208,7 @@ int bench_listen(struct bench *bench)
 	struct workers *workers = NULL;
 	struct diag rdma_why = { 0 };
 	enum load_backend backend;
+	struct rights rights;
 	int err = read_address(bench, &conf.at, &backend, &conf.no_crc);
 
 	if (err)
@@ -216,7 +220,7 @@ int bench_listen(struct bench *bench)
 	conf.verbs = rdma && backend != LOAD_IWARP;
 	if (conf.verbs && disk_root(NULL) >= 0)
 		kernel_rdma_ready(disk_root(NULL), &rdma_why);
-	err = drop_rights(bench, &conf);
+	err = drop_rights(bench, &rights, &conf);
 	if (err)
 		return err;
 	if (opts->numjobs > 1)
@@ -225,7 +229,7 @@ int bench_listen(struct bench *bench)
 	for (unsigned i = 0; !err && workers && i < opts->numjobs; i++)
 		loops[i] = workers_loop(workers, i);
 	if (!err)
-		err = serve(bench, &conf);
+		err = serve(bench, &conf, &rights);
 	workers_stop(workers);
 	return err ? blame(bench, backend, &rdma_why) : EXIT_DONE;
 }

@@ -67,13 +67,16 @@ struct rights {
 	bool verbs, mads, low_port, identity;
 	bool drop;                  /* it gives up rights; set by rights_read() */
 	struct privilege_user user; /* likewise */
+	char kept[256];             /* why it stays root; "": it does not */
 };
 bool rights_low_port(const struct addr *);
 /* Choose the user. Without --user only root becomes another one. -EPERM: not for this user. */
 int rights_read(struct rights *, struct diag *);
 /* If `drop`: call it before there are threads and verbs. Without --user the process stays root, but
- * without capabilities, where another user can't open the devices that it needs; a note says so. */
-int rights_drop(const struct rights *, const struct call *, int root);
+ * without capabilities, where another user can't open the devices that it needs. */
+int rights_drop(struct rights *, const struct call *, int root);
+/* Print why it stays root, once it is ready: a failure is the only message. */
+void rights_show(const struct rights *, const struct call *);
 
 /* Print a note with the reason of call->diag if listening is still impossible after a second. */
 struct daemon_wait {

@@ -725,6 +725,7 @@ static int report_ready(struct daemon *d)
 	if (err)
 		return err;
 	d->ready = true;
+	rights_show(&d->rights, d->call);
 	if (opts->daemon)
 		child_daemon_ready(d->parent);
 	return 0;

@@ -6,6 +6,7 @@
 #include "helper.h"
 #include "kernel_process.h"
 #include "kernel_rdma.h"
+#include "kernel_sys.h"
 #include "reservation_state.h"
 #include "uri.h"
 #include <errno.h>
@@ -41,33 +42,49 @@ int rights_read(struct rights *rights, struct diag *diag)
 	return 0;
 }
 
-/* Without the choice of the user, a disk must not become unreachable by the default. */
-static int drop_default(
-	const struct rights *rights, const struct call *call, uint64_t keep, const char *denied)
+/* Root of a container is another user outside, and often the only one inside. */
+static bool in_user_namespace(int root)
+{
+	unsigned inside, outside, count;
+	char text[64];
+
+	return kernel_sys_read(root, text, sizeof(text), "proc/self/uid_map") > 0 &&
+	       sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 &&
+	       (inside || outside || count != UINT32_MAX);
+}
+
+/* A disk must not become unreachable because of the default. */
+static int drop_default(struct rights *rights, const struct call *call, int root, uint64_t keep)
 {
 	struct diag why = { 0 };
+	char denied[64] = "";
 
+	if (rights->verbs || rights->mads)
+		kernel_rdma_denies(root, &rights->user, rights->mads, denied);
 	if (!denied[0] && !privilege_drop(&rights->user, keep, &why))
 		return 0;
-	call_note(call, "runs as root without capabilities: %s%s", why.err ? why.text : denied,
-		why.err ? "" : " is not for other users");
+	if (denied[0])
+		snprintf(rights->kept, sizeof(rights->kept),
+			"without capabilities: %s is not for "
+			"other users",
+			denied);
+	else if (call->loop.verbose || !in_user_namespace(root))
+		snprintf(rights->kept, sizeof(rights->kept), "without capabilities: %.200s",
+			why.text);
 	return privilege_drop(NULL, keep, call->diag);
 }
 
-int rights_drop(const struct rights *rights, const struct call *call, int root)
+int rights_drop(struct rights *rights, const struct call *call, int root)
 {
 	uint64_t keep = privilege_lock_memory();
-	char denied[64] = "";
 	int err;
 
 	if (!rights->verbs && !rights->mads)
 		keep = 0;
-	else if (!rights->name)
-		kernel_rdma_denies(root, &rights->user, rights->mads, denied);
 	if (rights->low_port)
 		keep |= PRIVILEGE_CAP(CAP_NET_BIND_SERVICE);
 	if (!rights->name) {
-		err = drop_default(rights, call, keep, denied);
+		err = drop_default(rights, call, root, keep);
 	} else {
 		err = privilege_drop(&rights->user, keep, call->diag);
 		if (err)
@@ -76,6 +93,13 @@ int rights_drop(const struct rights *rights, const struct call *call, int root)
 	if (!err && call->loop.verbose && geteuid() == rights->user.uid)
 		call_note(call, "runs as user %s (%u)", rights->user.name, rights->user.uid);
 	return err;
+}
+
+void rights_show(const struct rights *rights, const struct call *call)
+{
+	if (rights->kept[0])
+		call_note(
+			call, "runs as root%s%s", rights->kept[0] == ':' ? "" : " ", rights->kept);
 }
 
 /* --- of a daemon */
@@ -135,7 +159,8 @@ static int allow(struct daemon *d)
 static void keep_root(struct daemon *d)
 {
 	if (d->rights.drop)
-		call_note(d->call, "runs as root: block devices of this machine need it");
+		snprintf(d->rights.kept, sizeof(d->rights.kept),
+			": block devices of this machine need it");
 	d->rights.drop = false;
 }
 

@@ -178,6 +178,9 @@ if unshare -r true 2>/dev/null; then
 	printf '#!/bin/bash\nexec unshare -r "%s" "$@"\n' "$RDMASTOR" >in_ns
 	chmod +x in_ns
 	offer_in disk --nbd "unix:$SOCK"
+	[ ! -s err ] || die "a message: $(cat err)"
+	stop
+	offer_in disk --nbd "unix:$SOCK" --verbose
 	grep -q 'runs as root without capabilities' err || die "$(cat err)"
 	sets "$SERVER" 0000000000000000 0000000000000000
 	sh_nbd -c 'h.pread(512, 0)'
