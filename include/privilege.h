@@ -31,6 +31,15 @@ int privilege_drop(const struct privilege_user *, uint64_t keep, struct diag *);
 bool privilege_dropped(void);
 /* Never get privileges by executing a program. Inherited by children. */
 void privilege_no_new(void);
+/* From now on this process opens no file by name but for reading in /etc, /run, /proc and /sys, and
+ * the devices of verbs; it executes and creates nothing. What is open stays so. It needs
+ * privilege_no_new(), and is inherited by threads that are started later. Returns 0, or -ENOSYS or
+ * -EOPNOTSUPP without Landlock in the kernel. */
+int privilege_confine(void);
+/* From now on the kernel kills this process for any system call that serving does not need. It
+ * needs privilege_no_new(), and is inherited as above, also by child processes. Returns 0, or
+ * -EINVAL without seccomp filters in the kernel. */
+int privilege_filter(void);
 /* Raise the limit of locked memory as far as possible. Returns the capability to keep for it, 0:
  * none is needed. */
 uint64_t privilege_lock_memory(void);

@@ -248,6 +248,7 @@ bool log_put(enum out_level level, const char *text, size_t len)
 
 void out_log_hold(bool daemon)
 {
+	tzset();
 	if (place == LOG_STDERR && held < 0)
 		held = open_own();
 	if (daemon)

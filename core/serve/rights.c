@@ -74,6 +74,22 @@ static int drop_default(struct rights *rights, const struct call *call, int root
 	return privilege_drop(NULL, keep, call->diag);
 }
 
+/* The sanitizers' runtime makes other system calls. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FILTER() 0
+#else
+#define FILTER() privilege_filter()
+#endif
+
+static void confine(const struct rights *rights, const struct call *call)
+{
+	int files = privilege_confine(), calls = FILTER();
+
+	if (call->loop.verbose)
+		call_note(call, "runs as user %s (%u)%s%s", geteuid() ? rights->user.name : "root",
+			geteuid(), files ? "; no Landlock" : "", calls ? "; no seccomp" : "");
+}
+
 int rights_drop(struct rights *rights, const struct call *call, int root)
 {
 	uint64_t keep = privilege_lock_memory();
@@ -90,9 +106,10 @@ int rights_drop(struct rights *rights, const struct call *call, int root)
 		if (err)
 			diag_ctx(call->diag, "--user %s", rights->name);
 	}
-	if (!err && call->loop.verbose && geteuid() == rights->user.uid)
-		call_note(call, "runs as user %s (%u)", rights->user.name, rights->user.uid);
-	return err;
+	if (err)
+		return err;
+	confine(rights, call);
+	return 0;
 }
 
 void rights_show(const struct rights *rights, const struct call *call)

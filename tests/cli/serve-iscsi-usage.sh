@@ -40,7 +40,7 @@ for mode in 640 604 610; do
 done
 error 1 not-found nothing 'no.such.file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --initiators-file nothing
 error 2 usage . 'regular.file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --initiators-file .
-for option in --user --secret-file --target-user --target-secret-file; do
+for option in --secret-file --target-user --target-secret-file; do
 	error 2 usage '' "$option" ours serve ram:1M --iscsi --tcp 127.0.0.1:0 $option x
 done
 error 2 usage '.*' 'rdma' ours serve ram:1M --iscsi --rdma '127.0.0.1:0?rdma=tcp'

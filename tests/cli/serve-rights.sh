@@ -128,6 +128,14 @@ ours serve-ctl "$target" ana 1 optimized >/dev/null
 kill "$target"
 wait "$target"
 
+echo "iqn.2024-01.test:i user=joe secret=longenough1234" >initiators
+chmod 600 initiators
+serve ram:1M --iscsi --tcp 127.0.0.1:0 --initiators-file initiators
+echo "iqn.2024-01.test:j user=joe secret=longenough1234" >>initiators
+kill -HUP "$SERVER"
+wait_until grep -q 'initiators: 2 initiators' err
+stop
+
 # --- a server's socket that only root can reach, which is replaced
 truncate -s 1M image
 kit file image
@@ -153,7 +161,9 @@ as_nobody() { setpriv --reuid "$nobody" --regid "$group" --clear-groups "$@"; }
 exec 9<"$RDMASTOR" # whose folder others may not reach
 as_nobody /proc/self/fd/9 serve ram:1M --nvmf --tcp 127.0.0.1:0 --user root >out 2>err && die 'nobody became root'
 grep -q 'only root can become' err || die "$(cat err)"
-offer disk --nbd "unix:$SOCK" --user 4711
+offer disk --nbd "unix:$SOCK" --user 4711 --verbose
+grep -q 'runs as user 4711 (4711)' err || die "$(cat err)"
+grep -q 'no seccomp' err || same Seccomp "$(of Seccomp "$SERVER")" 2
 same Uid "$(of Uid "$SERVER")" "$(ids 4711)"
 same Gid "$(of Gid "$SERVER")" "$(ids 4711)"
 sets "$SERVER" 0000000000000000 0000000000000000

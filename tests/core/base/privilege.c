@@ -14,8 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +46,8 @@ Test(privilege, users)
 
 /* --- as root, in a child of its own */
 
+#define SKIPPED 77
+
 #define CHECK(what)                                                                                \
 	do {                                                                                       \
 		if (!(what)) {                                                                     \
@@ -64,6 +69,8 @@ static void in_child(void (*fn)(void))
 		_exit(0);
 	}
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+		cr_skip_test("no Landlock in this kernel");
 	cr_assert_eq(status, 0);
 }
 
@@ -182,4 +189,95 @@ static void locks_memory(void)
 Test(privilege, a_limit_of_memory_that_cannot_be_raised)
 {
 	in_child(locks_memory);
+}
+
+static void is_confined(void)
+{
+	char *const argv[] = { "true", NULL };
+	struct privilege_user root = { .name = "root" };
+	char path[] = "/tmp/privilege-XXXXXX";
+	int file = mkstemp(path), before = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+
+	CHECK(!privilege_drop(&root, 0, NULL)); /* who may open all of these */
+	err = privilege_confine();
+	if (err == -ENOSYS || err == -EOPNOTSUPP)
+		_exit(SKIPPED);
+	CHECK(!err);
+	CHECK(open("/etc/passwd", O_RDONLY) >= 0 && open("/proc/self/status", O_RDONLY) >= 0);
+	CHECK(open("/dev/null", O_RDWR) >= 0);
+	CHECK(open("/etc/passwd", O_WRONLY) < 0 && errno == EACCES);
+	CHECK(open(path, O_RDONLY) < 0 && errno == EACCES);
+	CHECK(openat(before, "bin/sh", O_RDONLY) < 0 && errno == EACCES);
+	CHECK(open("/tmp/privilege-new", O_WRONLY | O_CREAT, 0600) < 0 && errno == EACCES);
+	CHECK(unlink(path) && errno == EACCES);
+	CHECK(execv("/bin/true", argv) && errno == EACCES);
+	/* what is open stays so */
+	CHECK(write(file, "x", 1) == 1 && !ftruncate(file, 100) && pread(file, path, 1, 0) == 1);
+}
+Test(privilege, opens_no_files_any_more)
+{
+	in_child(is_confined);
+}
+
+/* Returns the status of a child with the filter that makes allowed calls, then this one. */
+static int status_after(int (*call)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		privilege_no_new();
+		if (privilege_filter())
+			_exit(SKIPPED);
+		if (getpid() < 1 || write(STDERR_FILENO, "", 0) || open("/dev/null", O_RDONLY) < 0)
+			_exit(2);
+		call();
+		_exit(0);
+	}
+	cr_assert_eq(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == SKIPPED)
+		cr_skip_test("no seccomp filters in this kernel");
+	return status;
+}
+
+static int harmless(void)
+{
+	return fsync(-1);
+}
+
+static int executes(void)
+{
+	return execl("/bin/true", "true", NULL);
+}
+
+static int mounts(void)
+{
+	return mount("none", "/", "tmpfs", 0, NULL);
+}
+
+static int traces(void)
+{
+	return (int)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+}
+
+static int changes_user(void)
+{
+	return setuid(getuid());
+}
+
+static int unknown(void)
+{
+	return (int)syscall(100000);
+}
+
+Test(privilege, other_system_calls_kill)
+{
+	static int (*const calls[])(void) = { executes, mounts, traces, changes_user, unknown };
+
+	cr_assert_eq(status_after(harmless), 0);
+	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		int status = status_after(calls[i]);
+
+		cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%u: %x", i, status);
+	}
 }
