@@ -3,6 +3,8 @@
  * which is its name. A '#' at the beginning of a word begins a comment. */
 #pragma once
 #include "diag.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 struct secret_list_reader {
 	/* Called first: at most this many lines follow. */
@@ -18,7 +20,10 @@ struct secret_list_reader {
  * has the path, and the line, as object. DIAG_PERMISSION: other users have access to it. */
 int secret_list_read(
 	const char *path, const struct secret_list_reader *, void *user, struct diag *);
-/* Let the helper open this file (helper.h). 0 or -ENOMEM. */
+/* Return the text of a file of up to 1 MiB, *size bytes and a 0, for the caller to wipe and free;
+ * NULL: diag is set. only_owner: DIAG_PERMISSION if other users have access to it. */
+char *secret_list_text(const char *path, bool only_owner, size_t *size, struct diag *);
+/* Let the helper open this file (helper.h), for either function. 0 or -ENOMEM. */
 int secret_list_allow(const char *path);
 /* Return the next word, terminated, and advance *words. NULL: the end. */
 char *secret_list_word(char **words);

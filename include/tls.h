@@ -31,6 +31,9 @@ struct tls_certificate {
 	char from[12], until[12]; /* "2026-11-29", UTC */
 };
 
+/* Let the helper open the files of a client later (helper.h); NULL: as above. 0 or -ENOMEM. */
+int tls_client_allow(const char *psk_file, const char *certificates);
+
 struct tls_creds;
 /* Read the files. They may be used on any thread, by any number of connections, until freed. */
 int tls_creds_new(struct tls_creds **, const struct tls_files *, struct diag *);

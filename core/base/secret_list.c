@@ -27,8 +27,7 @@ int secret_list_allow(const char *path)
 	return helper_allow(HELPER_FILES, open_list, path);
 }
 
-/* Files that nothing but their owner can read. */
-static int open_file(const char *path, size_t *size, struct diag *diag)
+static int open_file(const char *path, bool only_owner, size_t *size, struct diag *diag)
 {
 	int fd = -1, err = helper_call(open_list, path, &fd, NULL, 0);
 	struct stat st;
@@ -37,7 +36,7 @@ static int open_file(const char *path, size_t *size, struct diag *diag)
 		return diag_sys(diag, -err, "open");
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "not a regular file");
-	} else if (st.st_mode & (S_IRWXG | S_IRWXO)) {
+	} else if (only_owner && st.st_mode & (S_IRWXG | S_IRWXO)) {
 		diag_set(diag, DIAG_PERMISSION, EACCES,
 			"other users have access to its secrets (mode %03o)", st.st_mode & 0777);
 		diag_hint(diag, "chmod 600 %s", path);
@@ -51,10 +50,9 @@ static int open_file(const char *path, size_t *size, struct diag *diag)
 	return -diag->err;
 }
 
-/* Return the text, `size` bytes and a 0; NULL: diag is set. */
-static char *read_file(const char *path, size_t *size, struct diag *diag)
+char *secret_list_text(const char *path, bool only_owner, size_t *size, struct diag *diag)
 {
-	int fd = open_file(path, size, diag);
+	int fd = open_file(path, only_owner, size, diag);
 	char *text;
 	size_t at = 0;
 	ssize_t n = 1;
@@ -130,7 +128,7 @@ int secret_list_read(
 	int err;
 
 	secret_disable_dumps();
-	text = read_file(path, &size, diag);
+	text = secret_list_text(path, true, &size, diag);
 	err = text ? parse(path, text, reader, user, diag) : -diag->err;
 	if (text)
 		explicit_bzero(text, size);

@@ -2,9 +2,10 @@
 /* Read keys and certificates, from files laid out as those of GnuTLS, libnbd, nbdkit and qemu. All
  * memory that held secrets is wiped. */
 #include "tls_creds.h"
+#include "helper.h"
+#include "secret_list.h"
 #include "uri.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <mbedtls/error.h>
 #include <mbedtls/pem.h>
 #include <psa/crypto.h>
@@ -13,12 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX (1u << 20)
-#define KEY_MIN  16 /* bytes of a pre-shared key */
-#define PATH     512
+#define KEY_MIN 16 /* bytes of a pre-shared key */
+#define PATH    512
 
 int tls_random(void *unused, unsigned char *to, size_t len)
 {
@@ -43,43 +42,6 @@ psa_status_t mbedtls_psa_external_get_random(
 	(void)context;
 	*len = size;
 	return tls_random(NULL, to, size) ? PSA_ERROR_INSUFFICIENT_ENTROPY : PSA_SUCCESS;
-}
-
-/* Return the text, `size` bytes with a 0 at the end, for wipe(); NULL: diag is set. */
-static char *read_file(const char *path, size_t *size, struct diag *diag)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	char *text = NULL;
-	struct stat st;
-	size_t at = 0;
-	ssize_t n = 1;
-
-	if (fd < 0) {
-		diag_sys(diag, errno, "open");
-		return NULL;
-	}
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		diag_set(diag, DIAG_USAGE, EINVAL, "not a regular file");
-	} else if (st.st_size > FILE_MAX) {
-		diag_set(diag, DIAG_USAGE, EFBIG, "larger than %u bytes", FILE_MAX);
-	} else {
-		*size = (size_t)st.st_size + 1;
-		text = calloc(1, *size);
-		if (!text)
-			diag_sys(diag, ENOMEM, "read");
-	}
-	while (text && at < *size - 1 && n > 0) {
-		n = read(fd, text + at, *size - 1 - at);
-		at += n > 0 ? (size_t)n : 0;
-	}
-	if (n < 0) {
-		diag_sys(diag, errno, "read");
-		explicit_bzero(text, *size);
-		free(text);
-		text = NULL;
-	}
-	close(fd);
-	return text;
 }
 
 static void wipe(char *text, size_t size)
@@ -175,31 +137,33 @@ static int parse_psk_file(
 	return creds->psks ? 0 : diag_set(diag, DIAG_USAGE, ENOKEY, "no key in it");
 }
 
-static int login_name(char name[TLS_USER], struct diag *diag)
-{
-	const struct passwd *entry = getpwuid(geteuid());
+/* That of the caller, even after this process has become another user. */
+static char login[TLS_USER];
 
-	if (!entry || strlen(entry->pw_name) >= TLS_USER) {
-		diag_set(diag, DIAG_USAGE, ENOENT, "no login name for the user ID %u", geteuid());
-		return diag_hint(diag, "name the user of the key in the URI: nbds://USER@HOST");
-	}
-	snprintf(name, TLS_USER, "%s", entry->pw_name);
-	return 0;
+static int find_login(struct diag *diag)
+{
+	const struct passwd *entry = login[0] ? NULL : getpwuid(geteuid());
+
+	if (entry)
+		snprintf(login, sizeof(login), "%s", entry->pw_name);
+	if (login[0])
+		return 0;
+	diag_set(diag, DIAG_USAGE, ENOENT, "no login name for the user ID %u", geteuid());
+	return diag_hint(diag, "name the user of the key in the URI: nbds://USER@HOST");
 }
 
 static int read_psks(struct tls_creds *creds, const struct tls_files *files, struct diag *diag)
 {
 	const char *user = files->server ? NULL : files->user;
-	char login[TLS_USER];
 	size_t size;
 	char *text;
-	int err = !files->server && !user ? login_name(login, diag) : 0;
+	int err = !files->server && !user ? find_login(diag) : 0;
 
 	if (err)
 		return err;
 	if (!files->server && !user)
 		user = login;
-	text = read_file(files->psk_file, &size, diag);
+	text = secret_list_text(files->psk_file, false, &size, diag);
 	err = text ? parse_psk_file(creds, files->psk_file, text, user, diag) : -diag->err;
 	if (text)
 		wipe(text, size);
@@ -256,13 +220,13 @@ static int read_pem(
 	int err;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	text = read_file(path, &size, diag);
+	text = secret_list_text(path, false, &size, diag);
 	if (!text) {
 		if (diag->err == ENOENT)
 			diag_hint(diag, "%s", purpose[kind]);
 		return diag_ctx(diag, "%s", path);
 	}
-	err = parse_pem(creds, kind, text, size);
+	err = parse_pem(creds, kind, text, size + 1);
 	wipe(text, size);
 	if (!err)
 		return 0;
@@ -305,20 +269,36 @@ static int read_own(struct tls_creds *creds, const char *dir, bool needed, struc
 	return 0;
 }
 
-/* The folder that libnbd would use. */
-static int default_folder(char dir[PATH], struct diag *diag)
+#define PLACES 3
+
+/* The folders that libnbd would look for. */
+static void default_folder(unsigned i, char dir[PATH])
 {
-	static const char *const places[] = { ".pki/libnbd", ".config/pki/libnbd" };
+	static const char *const places[PLACES] = { "/.pki/libnbd", "/.config/pki/libnbd",
+		"/etc/pki/libnbd" };
 	const char *home = getenv("HOME");
 
-	for (unsigned i = 0; home && i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(dir, PATH, "%s/%s", home, places[i]);
-		if (!access(dir, F_OK))
+	snprintf(dir, PATH, "%s%s", i == PLACES - 1 ? "" : home ? home : "/nonexistent", places[i]);
+}
+
+/* A helper_fn. */
+static int find_folder(const char *dir, int *fd, void *data, size_t len)
+{
+	(void)fd;
+	(void)data;
+	(void)len;
+	return access(dir, F_OK) ? -errno : 0;
+}
+
+static int find_default_folder(char dir[PATH], struct diag *diag)
+{
+	int fd = -1;
+
+	for (unsigned i = 0; i < PLACES; i++) {
+		default_folder(i, dir);
+		if (!helper_call(find_folder, dir, &fd, NULL, 0))
 			return 0;
 	}
-	snprintf(dir, PATH, "/etc/pki/libnbd");
-	if (!access(dir, F_OK))
-		return 0;
 	diag_set(diag, DIAG_USAGE, ENOENT, "no certificates: %s does not exist", dir);
 	return diag_hint(diag, "name the folder of ca-cert.pem with tls-certificates=DIR, or the "
 			       "file of a key with tls-psk-file=FILE");
@@ -330,7 +310,7 @@ static int read_certificates(
 	char found_dir[PATH];
 	const char *dir = files->certificates;
 	bool ca, crl;
-	int err = dir ? 0 : default_folder(found_dir, diag);
+	int err = dir ? 0 : find_default_folder(found_dir, diag);
 
 	if (err)
 		return err;
@@ -355,6 +335,37 @@ static int read_certificates(
 		: creds->server ? ", any client"
 				: ", not verified");
 	return 0;
+}
+
+static int allow_folder(const char *dir)
+{
+	static const char *const names[] = { "ca-cert.pem", "ca-crl.pem", "client-cert.pem",
+		"client-key.pem" };
+	char path[PATH];
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
+		err = secret_list_allow(path);
+	}
+	return err;
+}
+
+int tls_client_allow(const char *psk_file, const char *certificates)
+{
+	char dir[PATH];
+	int err = psk_file ? secret_list_allow(psk_file) : 0;
+
+	find_login(NULL);
+	if (!err && certificates)
+		err = allow_folder(certificates);
+	for (unsigned i = 0; !err && !psk_file && !certificates && i < PLACES; i++) {
+		default_folder(i, dir);
+		err = helper_allow(HELPER_FILES, find_folder, dir);
+		if (!err)
+			err = allow_folder(dir);
+	}
+	return err;
 }
 
 /* --- both */

@@ -11,6 +11,7 @@
 #include "policy.h"
 #include "privilege.h"
 #include "stream.h"
+#include "tls.h"
 #include "uri.h"
 #include <errno.h>
 #include <limits.h>
@@ -174,9 +175,38 @@ static void check_private_key(const struct call *call, const char *folder)
 	secret_check_file(&call->notes, path);
 }
 
-/* Visit the keys of a URI, also those of its other paths. */
-static int visit_keys(
-	const char *text, int (*visit)(const struct uri_key *, const void *arg), const void *arg)
+/* "secret-file", "tls_psk_file" and the like */
+static bool names_file(const struct uri_key *key)
+{
+	size_t len = strlen(key->name);
+
+	return len >= 5 && !strcasecmp(key->name + len - 4, "file") && *key->value;
+}
+
+static bool is_disk(const struct uri_key *key)
+{
+	return !strcmp(key->name, "path") && strstr(key->value, "://");
+}
+
+/* Check the files that the keys name, also those of other paths. */
+static void check_secrets(const struct call *call, const char *text)
+{
+	struct uri *uri = uri_new(text);
+
+	for (unsigned i = 0; uri && i < uri->keys; i++) {
+		const struct uri_key *key = &uri->key[i];
+
+		if (names_file(key))
+			secret_check_file(&call->notes, key->value);
+		else if (!strcmp(key->name, "tls-certificates"))
+			check_private_key(call, key->value);
+		else if (is_disk(key))
+			check_secrets(call, key->value);
+	}
+	free(uri);
+}
+
+int disk_allow(const char *text)
 {
 	struct uri *uri = uri_new(text);
 	int err = 0;
@@ -184,45 +214,18 @@ static int visit_keys(
 	for (unsigned i = 0; !err && uri && i < uri->keys; i++) {
 		const struct uri_key *key = &uri->key[i];
 
-		if (!strcmp(key->name, "path") && strstr(key->value, "://"))
-			err = visit_keys(key->value, visit, arg);
-		else if (*key->value)
-			err = visit(key, arg);
+		if (names_file(key))
+			err = secret_allow(key->value);
+		else if (!strcmp(key->name, "socket"))
+			err = stream_allow_path(key->value);
+		else if (is_disk(key))
+			err = disk_allow(key->value);
 	}
+	if (!err && uri && !strncmp(uri->scheme, "nbds", 4))
+		err = tls_client_allow(
+			uri_value(uri, "tls-psk-file"), uri_value(uri, "tls-certificates"));
 	free(uri);
 	return err;
-}
-
-/* "secret-file", "tls_psk_file" and the like */
-static bool names_file(const struct uri_key *key)
-{
-	size_t len = strlen(key->name);
-
-	return len >= 5 && !strcasecmp(key->name + len - 4, "file");
-}
-
-static int check_secret(const struct uri_key *key, const void *arg)
-{
-	const struct call *call = arg;
-
-	if (names_file(key))
-		secret_check_file(&call->notes, key->value);
-	else if (!strcmp(key->name, "tls-certificates"))
-		check_private_key(call, key->value);
-	return 0;
-}
-
-static int allow_key(const struct uri_key *key, const void *arg)
-{
-	(void)arg;
-	if (names_file(key))
-		return secret_allow(key->value);
-	return !strcmp(key->name, "socket") ? stream_allow_path(key->value) : 0;
-}
-
-int disk_allow(const char *uri)
-{
-	return visit_keys(uri, allow_key, NULL);
 }
 
 void disk_prepare(const struct call *call, const char *uri)
@@ -230,7 +233,7 @@ void disk_prepare(const struct call *call, const char *uri)
 	int root = disk_root(NULL);
 	struct diag rdma = { 0 };
 
-	visit_keys(uri, check_secret, call);
+	check_secrets(call, uri);
 	if (root < 0)
 		return;
 	disk_warn_random(call, root, uri);
