@@ -90,5 +90,5 @@ void tls_conn_put_alert(struct tls_conn *, uint8_t alert); /* a fatal one */
 void tls_handshake_run(struct offload *);
 int tls_handshake_begin(struct tls_conn *, const char *hostname, struct diag *);
 void tls_handshake_end(struct tls_conn *);
-/* Explain a fatal alert of the peer. begun: after data, so that it refuses nobody. */
+/* Explain a fatal alert of the peer. begun: data was received before it. */
 void tls_alert_why(const struct tls_creds *, uint8_t alert, bool begun, struct diag *);

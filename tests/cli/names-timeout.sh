@@ -71,7 +71,7 @@ mute doctor nvme+tcp://$x/nqn.x
 mute status nvme+tcp://$x/nqn.x
 for applet in $("$RDMASTOR" --list); do
 	case $applet in
-	detach | serve-ctl | srp-daemon | srp-discover) ;; # take no host
+	detach | serve-ctl | srp-daemon | srp-discover | tls-daemon) ;; # take no host
 	nvme) ;; # runs the nvmf applets
 	iscsi-* | iscsiadm) ;; # other names of the iser applets
 	srp-disconnect) ;; # looks a host up only to choose among connections

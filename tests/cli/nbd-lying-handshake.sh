@@ -15,7 +15,7 @@ lie hello-rep-magic protocol '\bnot.a.reply option'
 lie hello-rep-option protocol 'option sent|asked|requested|unexpected'
 lie hello-rep-long protocol 'option long|limit'
 lie hello-rep-type protocol structured
-lie hello-tls unsupported "TLS 'no.plain[?]text.here'"
+lie hello-tls auth "TLS 'no.plain[?]text.here'"
 lie hello-shutdown refused shut
 lie hello-context protocol metadata.context
 lie hello-context-twice protocol metadata.context

@@ -23,7 +23,7 @@ proto   : tls serve target reservation target_rdma xfer nvme_hosts nvme_key offl
 upcall  : kernel_handshake kernel_nvmf tls tls_socket tls_upcall uri :
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
-net     : aes_gcm offload tls tls_socket port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad privilege : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
+net     : secret_list aes_gcm offload tls tls_socket port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad privilege : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
 uri     : uri uri_read word :
 base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word secret_list privilege : mbedtls/*
 include : * :

@@ -157,7 +157,7 @@ static void completes(const char *const *word, const char *expected)
 }
 #define COMPLETES(expected, ...) completes((const char *const[]){ __VA_ARGS__, NULL }, expected)
 #define URIS                                                                                       \
-	"nvme+rdma://\t\nnvme+tcp://\t\nnbd://\t\nnbd+unix://"                                     \
+	"nvme+rdma://\t\nnvme+tcp://\t\nnbd://\t\nnbd+unix://\t\nnbds://\t\nnbds+unix://"         \
 	"\t\niser://\t\niscsi://\t\nsrp://\t\nsrp+cm://\t\nfile:\t\nram:\t\nnull:\t\n:file\n"
 
 Test(opt_show, completes_applets)
