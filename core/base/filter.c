@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/prctl.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #ifdef __aarch64__
 #define ARCH AUDIT_ARCH_AARCH64
@@ -35,7 +37,6 @@ static const uint16_t allowed[] = {
 	SYS_preadv,
 	SYS_pwritev,
 	SYS_futex,
-	SYS_ioctl,
 	SYS_fallocate,
 	SYS_fsync,
 	SYS_fdatasync,
@@ -113,7 +114,6 @@ static const uint16_t allowed[] = {
 	SYS_shmctl,
 	SYS_getrandom,
 	/* threads, processes and signals */
-	SYS_clone,
 	SYS_exit,
 	SYS_exit_group,
 	SYS_set_tid_address,
@@ -177,21 +177,41 @@ static const uint16_t allowed[] = {
 };
 #define COUNT (sizeof(allowed) / sizeof(*allowed))
 
+/* In a namespace of its own a process has all capabilities. */
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+		CLONE_NEWPID | CLONE_NEWNET)
+
 #define LOAD(field)        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define RETURN(what)       BPF_STMT(BPF_RET | BPF_K, what)
 #define SKIP_UNLESS(value) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1)
 #define SKIP_IF(value)     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0)
+#define SKIP(unless, n)    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, unless, 0, n)
+#define FIXED              15
 
 int privilege_filter(void)
 {
-	struct sock_filter code[2 * COUNT + 5] = {
+	struct sock_filter code[FIXED + 2 * COUNT + 1] = {
 		LOAD(arch),
 		SKIP_IF(ARCH),
 		RETURN(SECCOMP_RET_KILL_PROCESS),
 		LOAD(nr),
+		/* typing into the caller's shell */
+		SKIP(SYS_ioctl, 5),
+		LOAD(args[1]),
+		SKIP_IF(TIOCSTI),
+		SKIP(TIOCLINUX, 1),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		RETURN(SECCOMP_RET_ALLOW),
+		SKIP(SYS_clone, 4),
+		LOAD(args[0]),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NAMESPACES, 0, 1),
+		RETURN(SECCOMP_RET_KILL_PROCESS),
+		RETURN(SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { .filter = code };
-	unsigned n = 4;
+	unsigned n = FIXED;
+	long err;
 
 	for (unsigned i = 0; i < COUNT; i++) {
 		code[n++] = (struct sock_filter)SKIP_UNLESS(allowed[i]);
@@ -199,5 +219,6 @@ int privilege_filter(void)
 	}
 	code[n++] = (struct sock_filter)RETURN(SECCOMP_RET_KILL_PROCESS);
 	program.len = (unsigned short)n;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
+	err = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+	return err < 0 ? -errno : err ? -ESRCH : 0; /* > 0: a thread that has another filter */
 }

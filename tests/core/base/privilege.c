@@ -9,11 +9,13 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -245,6 +247,22 @@ static int harmless(void)
 	return fsync(-1);
 }
 
+static int forks(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	return waitpid(pid, NULL, 0);
+}
+
+static int asks_a_terminal(void)
+{
+	struct winsize size;
+
+	return ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
+}
+
 static int executes(void)
 {
 	return execl("/bin/true", "true", NULL);
@@ -265,6 +283,16 @@ static int changes_user(void)
 	return setuid(getuid());
 }
 
+static int makes_a_namespace(void)
+{
+	return (int)syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWNET | SIGCHLD, 0, 0, 0, 0);
+}
+
+static int types_into_the_terminal(void)
+{
+	return ioctl(STDIN_FILENO, TIOCSTI, "x");
+}
+
 static int unknown(void)
 {
 	return (int)syscall(100000);
@@ -272,9 +300,12 @@ static int unknown(void)
 
 Test(privilege, other_system_calls_kill)
 {
-	static int (*const calls[])(void) = { executes, mounts, traces, changes_user, unknown };
+	static int (*const calls[])(void) = { executes, mounts, traces, changes_user,
+		makes_a_namespace, types_into_the_terminal, unknown };
 
 	cr_assert_eq(status_after(harmless), 0);
+	cr_assert_eq(status_after(forks), 0);
+	cr_assert_eq(status_after(asks_a_terminal), 0);
 	for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		int status = status_after(calls[i]);
 
