@@ -3,8 +3,11 @@
 #include "privilege.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/landlock.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,7 +28,7 @@ static const struct rule {
 	const char *path;
 	uint64_t access;
 } rules[] = {
-	/* folders, as files in them are replaced; resolv.conf may lead to /run */
+	/* folders, as files in them are replaced */
 	{ "/etc", READ },
 	{ "/run", READ },
 	{ "/proc", READ },
@@ -63,6 +66,23 @@ static int add_rule(int set, const struct rule *rule, uint64_t all)
 	return err;
 }
 
+/* What the resolver reads may be a link to anywhere; its folder, as the file is replaced. */
+static int add_target(int set, const char *path, uint64_t all)
+{
+	char target[PATH_MAX];
+	struct rule rule = { target, READ };
+	char *slash;
+
+	if (!realpath(path, target))
+		return 0;
+	slash = strrchr(target, '/');
+	if (slash > target)
+		*slash = 0;
+	else
+		rule.access = LANDLOCK_ACCESS_FS_READ_FILE;
+	return add_rule(set, &rule, all);
+}
+
 int privilege_confine(void)
 {
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -76,6 +96,10 @@ int privilege_confine(void)
 		return -errno;
 	for (unsigned i = 0; !err && i < sizeof(rules) / sizeof(*rules); i++)
 		err = add_rule(set, &rules[i], attr.handled_access_fs);
+	if (!err)
+		err = add_target(set, "/etc/resolv.conf", attr.handled_access_fs);
+	if (!err)
+		err = add_target(set, "/etc/hosts", attr.handled_access_fs);
 	if (!err && syscall(SYS_landlock_restrict_self, set, 0))
 		err = -errno;
 	close(set);
