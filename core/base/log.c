@@ -272,5 +272,9 @@ bool log_leave_terminal(void)
 	background = true;
 	if (place == LOG_STDERR && !stderr_is_redirected())
 		log_open_system();
+	if (place != LOG_STDERR && held >= 0) {
+		close(held);
+		held = -1;
+	}
 	return place == LOG_STDERR;
 }
