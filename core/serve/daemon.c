@@ -448,7 +448,7 @@ static int check_options(struct daemon *d)
 	int err;
 
 	/* later one of our own descriptors may have that number */
-	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_GETFD) < 0)
+	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_SETFD, FD_CLOEXEC) < 0)
 		return diag_sys(diag, errno, "--ready-fd %u", opts->ready_fd);
 	if (opts->daemon && d->command)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "--daemon and --run can't be combined");
