@@ -10,6 +10,7 @@ struct net_front { /* first member of the front's struct */
 	struct front front;
 	struct target_options opt;
 	struct target *target;
+	bool reload_later; /* SIGHUP came before there was a target */
 };
 
 static inline struct net_front *net_of(const struct front *front)

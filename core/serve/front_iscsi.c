@@ -73,6 +73,31 @@ static int allow(const struct front *front)
 	return path ? secret_list_allow(path) : 0;
 }
 
+static bool reload(struct front *front)
+{
+	struct iscsi_front *iscsi = (struct iscsi_front *)net_of(front);
+	const char *path = net_options(&iscsi->net)->initiators_file;
+	const struct call *call = front->daemon->call;
+	struct iscsi_initiators *initiators;
+	struct diag why = { 0 };
+
+	if (!iscsi->initiators)
+		return false;
+	iscsi->net.reload_later = !iscsi->net.target; /* it may have begun with the old ones */
+	if (iscsi->net.reload_later)
+		return true;
+	if (iscsi_initiators_read(&initiators, path, &why)) {
+		call_warn(call, "%s: %s; keeping the old initiators", why.object, why.text);
+		return true;
+	}
+	iscsi_serve_initiators(iscsi->net.target, initiators);
+	iscsi->net.opt.initiators = initiators;
+	iscsi_initiators_free(iscsi->initiators);
+	iscsi->initiators = initiators;
+	call_note(call, "%s: %u initiators", path, iscsi_initiators_count(initiators));
+	return true;
+}
+
 static int start(struct front *front)
 {
 	struct net_front *net = net_of(front);
@@ -84,30 +109,9 @@ static int start(struct front *front)
 	err = net_serve(net, iscsi_serve, "--rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
 	if (!err && !net->opt.hosts && !net->opt.initiators)
 		net_warn_open(net, "--initiators-file, --allow-initiator");
+	if (!err && net->reload_later)
+		reload(front);
 	return err;
-}
-
-static bool reload(struct front *front)
-{
-	struct iscsi_front *iscsi = (struct iscsi_front *)net_of(front);
-	const char *path = net_options(&iscsi->net)->initiators_file;
-	const struct call *call = front->daemon->call;
-	struct iscsi_initiators *initiators;
-	struct diag why = { 0 };
-
-	if (!iscsi->initiators)
-		return false;
-	if (iscsi_initiators_read(&initiators, path, &why)) {
-		call_warn(call, "%s: %s; keeping the old initiators", why.object, why.text);
-		return true;
-	}
-	if (iscsi->net.target)
-		iscsi_serve_initiators(iscsi->net.target, initiators);
-	iscsi->net.opt.initiators = initiators;
-	iscsi_initiators_free(iscsi->initiators);
-	iscsi->initiators = initiators;
-	call_note(call, "%s: %u initiators", path, iscsi_initiators_count(initiators));
-	return true;
 }
 
 /* A target that can't be stopped may still use the initiators. */

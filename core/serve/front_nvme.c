@@ -94,6 +94,31 @@ static int allow(const struct front *front)
 	return path ? secret_list_allow(path) : 0;
 }
 
+static bool reload(struct front *front)
+{
+	struct nvme_front *nvme = (struct nvme_front *)net_of(front);
+	const struct call *call = front->daemon->call;
+	struct nvme_hosts *hosts;
+	struct diag why = { 0 };
+
+	if (!nvme->hosts)
+		return false;
+	nvme->net.reload_later = !nvme->net.target; /* it may have begun with the old ones */
+	if (nvme->net.reload_later)
+		return true;
+	if (nvme_hosts_read(&hosts, net_options(&nvme->net)->hosts_file, &why)) {
+		call_warn(call, "%s: %s; keeping the old hosts", why.object, why.text);
+		return true;
+	}
+	nvme_serve_hosts(nvme->net.target, hosts);
+	nvme->net.opt.chap.hosts = hosts;
+	nvme_hosts_free(nvme->hosts);
+	nvme->hosts = hosts;
+	call_note(
+		call, "%s: %u hosts", net_options(&nvme->net)->hosts_file, nvme_hosts_count(hosts));
+	return true;
+}
+
 static int start(struct front *front)
 {
 	struct net_front *net = net_of(front);
@@ -109,30 +134,9 @@ static int start(struct front *front)
 			net, nvme_serve, "--rdma 'HOST:PORT?rdma=iwarp', or --tcp HOST:PORT");
 	if (!err && !net->opt.hosts && !net->opt.chap.hosts)
 		net_warn_open(net, "--hosts-file, --allow-host");
+	if (!err && net->reload_later)
+		reload(front);
 	return err;
-}
-
-static bool reload(struct front *front)
-{
-	struct nvme_front *nvme = (struct nvme_front *)net_of(front);
-	const struct call *call = front->daemon->call;
-	struct nvme_hosts *hosts;
-	struct diag why = { 0 };
-
-	if (!nvme->hosts)
-		return false;
-	if (nvme_hosts_read(&hosts, net_options(&nvme->net)->hosts_file, &why)) {
-		call_warn(call, "%s: %s; keeping the old hosts", why.object, why.text);
-		return true;
-	}
-	if (nvme->net.target)
-		nvme_serve_hosts(nvme->net.target, hosts);
-	nvme->net.opt.chap.hosts = hosts;
-	nvme_hosts_free(nvme->hosts);
-	nvme->hosts = hosts;
-	call_note(
-		call, "%s: %u hosts", net_options(&nvme->net)->hosts_file, nvme_hosts_count(hosts));
-	return true;
 }
 
 /* A target that can't be stopped may still use the hosts. */
