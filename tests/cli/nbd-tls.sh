@@ -29,13 +29,13 @@ kit --tls=require --tls-psk=keys memory 64M
 copies "$key"
 copies "$key&queues=1"
 ours bench "$key" --rw randrw --bs 4k --iodepth 16 --size 4M --runtime 1 --verify --force >out 2>&1 || die "bench: $(cat out)"
-error 1 auth "unix:$SOCK" "closed 'alice' another.key" ours info "$bad"
+error 1 closed "unix:$SOCK" "closed 'alice' another.key" ours info "$bad"
 error 1 auth "unix:$SOCK" 'requires TLS nbds' ours info "$URI"
 down
 kit --tls=require --tls-certificates=ca --tls-verify-peer memory 64M
 copies "$cert&tls-hostname=localhost"
 error 1 auth "unix:$SOCK" "another.name 'other'" ours info "$cert&tls-hostname=other"
-error 1 auth "unix:$SOCK" 'certificate' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous&tls-verify-peer=no"
+error 1 closed "unix:$SOCK" 'certificate' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous&tls-verify-peer=no"
 error 1 auth "unix:$SOCK" 'ca-cert.pem' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous"
 ours discover "$cert" >out || die discover
 grep -qF "nbds+unix:///?socket=$SOCK&tls-certificates=" out || die "$(cat out)"
@@ -50,7 +50,7 @@ cp keys qemu/keys.psk
 cp disk served
 up qemu-nbd -t -e 16 -k "$SOCK" -f raw --object "tls-creds-psk,id=t,dir=$PWD/qemu,endpoint=server" --tls-creds t served
 copies "$key"
-error 1 auth "unix:$SOCK" "closed 'alice' another.key" ours info "$bad"
+error 1 closed "unix:$SOCK" "closed 'alice' another.key" ours info "$bad"
 down
 up qemu-nbd -t -e 16 -k "$SOCK" -f raw --object "tls-creds-x509,id=t,dir=$PWD/ca,endpoint=server,verify-peer=yes" --tls-creds t served
 copies "$cert&tls-hostname=localhost"

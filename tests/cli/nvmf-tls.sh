@@ -63,7 +63,7 @@ stop
 
 # a target without TLS
 serve ram:8M "${listen[@]}"
-error 1 auth "$port" 'closed TLS' ours info "$(uri "$HOST")&tls-key-file=one"
+error 1 closed "$port" 'closed TLS' ours info "$(uri "$HOST")&tls-key-file=one"
 same 'no TLS' "$(discovered "$HOST")" 'not required, sq flow control disable supported, none'
 stop
 

@@ -362,7 +362,7 @@ Test(nvme_tls, a_target_without_tls)
 {
 	begin(NULL);
 	cr_assert_neq(attach_as(HOST, KEY, NULL), 0);
-	diag_says(&why, DIAG_AUTH, NULL, "closed TLS_handshake does_not_use_TLS");
+	diag_says(&why, DIAG_CLOSED, NULL, "closed TLS_handshake does_not_use_TLS");
 	host_hang_up();
 	cr_assert_eq(attach_as(HOST, NULL, NULL), 0, "%s", why.text);
 	end();
