@@ -7,15 +7,17 @@
 
 bool kernel_process_has_open(int root, int pid, const char *path); /* path: as in /proc/PID/fd */
 
-/* Write this process's ID to a file and return a descriptor that keeps the file locked. Symbolic
- * links are not followed. -EBUSY: a live process, which diag names, holds the lock, or is named in
- * the file and started before the file was written. -EINVAL: the file contains anything else. */
+/* Write this process's ID to a file and return a descriptor that keeps the file locked, and can't
+ * write. A process has one such file. Symbolic links are not followed. -EBUSY: a live process,
+ * which diag names, holds the lock, or is named in the file and started before the file was
+ * written. -EINVAL: the file contains anything else. */
 int kernel_pid_file(int root, const char *path, struct diag *);
 /* Check whether kernel_pid_file() would succeed now; changes nothing. */
 int kernel_pid_file_check(int root, const char *path, struct diag *);
 void kernel_pid_file_end(int fd, const char *path); /* close it; unlink unless replaced */
-/* Let the helper write and remove this file (helper.h); it needs `root`. 0 or -ENOMEM. */
-int kernel_pid_file_allow(const char *path);
+/* Let the helper write this process's ID to this file and remove it (helper.h), which keeps `root`.
+ * 0 or -ENOMEM. */
+int kernel_pid_file_allow(int root, const char *path);
 /* Report readiness to NOTIFY_SOCKET (sd_notify(3)), and as a newline to ready_fd unless it is -1,
  * which is closed. */
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);

@@ -166,7 +166,7 @@ static int allow(struct daemon *d)
 	if (!err && opts->log)
 		err = out_log_allow(opts->log);
 	if (!err && opts->pid_file)
-		err = kernel_pid_file_allow(opts->pid_file);
+		err = kernel_pid_file_allow(d->root, opts->pid_file);
 	if (!err && opts->state)
 		err = reservation_state_allow(opts->state);
 	return err ? diag_sys(d->call->diag, -err, "privileged helper") : 0;

@@ -19,6 +19,11 @@
 #define STAT_STATE_AND_START                                                                       \
 	" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"
 
+/* As of kernel_pid_file_allow(), or of the caller without a helper. */
+static int proc_root = -1;
+static pid_t own;
+static struct stat taken; /* the file that was written; ino 0: none */
+
 static int open_file(const char *path, int create, struct stat *st, struct diag *diag)
 {
 	int fd = open(path, O_RDWR | create | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
@@ -34,11 +39,16 @@ static int open_file(const char *path, int create, struct stat *st, struct diag 
 	return diag_set(diag, DIAG_USAGE, EINVAL, "is not a regular file");
 }
 
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 static bool is_at(const char *path, const struct stat *st)
 {
 	struct stat now;
 
-	return lstat(path, &now) == 0 && now.st_dev == st->st_dev && now.st_ino == st->st_ino;
+	return lstat(path, &now) == 0 && is_same(&now, st);
 }
 
 static pid_t read_pid(int fd)
@@ -58,13 +68,13 @@ static double seconds(clockid_t clock)
 }
 
 /* A process that started after the file was written has a reused number. */
-static bool is_alive(int root, pid_t own, pid_t pid, const struct stat *st)
+static bool is_alive(int root, pid_t self, pid_t pid, const struct stat *st)
 {
 	unsigned long long ticks;
 	char text[1024], *comm_end, state;
 	double began;
 
-	if (!pid || pid == own ||
+	if (!pid || pid == self ||
 		kernel_sys_read(root, text, sizeof(text), "proc/%d/stat", (int)pid) <= 0)
 		return false;
 	comm_end = strrchr(text, ')');
@@ -78,7 +88,7 @@ static bool is_alive(int root, pid_t own, pid_t pid, const struct stat *st)
 }
 
 /* Lock the file. 0; -EBUSY: a process holds it. On a file system without locks nothing holds it. */
-static int lock_file(int root, pid_t own, int fd, const struct stat *st, struct diag *diag)
+static int lock_file(int root, pid_t self, int fd, const struct stat *st, struct diag *diag)
 {
 	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	bool locked = fcntl(fd, F_OFD_SETLK, &all) < 0 && (errno == EAGAIN || errno == EACCES);
@@ -86,14 +96,14 @@ static int lock_file(int root, pid_t own, int fd, const struct stat *st, struct 
 
 	if (st->st_size && !pid)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "is not a pid file");
-	if (!locked && !is_alive(root, own, pid, st))
+	if (!locked && !is_alive(root, self, pid, st))
 		return 0;
 	if (pid)
 		return diag_set(diag, DIAG_BUSY, EBUSY, "in use by process %d", (int)pid);
 	return diag_set(diag, DIAG_BUSY, EBUSY, "in use by another process");
 }
 
-static int write_pid(int fd, pid_t own, struct diag *diag)
+static int write_pid(int fd, struct diag *diag)
 {
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d\n", (int)own);
@@ -135,22 +145,43 @@ int kernel_pid_file_check(int root, const char *path, struct diag *diag)
 	return err;
 }
 
+/* Return a descriptor that keeps the locked file locked but has no write access, as scripts send
+ * signals to the process in it. -ENOENT: the file was replaced. */
+static int hold_file(const char *path, int fd, const struct stat *st, struct diag *diag)
+{
+	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
+	int held = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat now;
+
+	if (held < 0)
+		return diag_sys(diag, errno, "read");
+	if (fstat(held, &now) || !is_same(&now, st)) {
+		close(held);
+		return diag_set(diag, DIAG_BUSY, ENOENT, "another process has replaced it");
+	}
+	fcntl(fd, F_OFD_SETLK, &all);
+	fcntl(held, F_OFD_SETLK, &all);
+	return held;
+}
+
 /* Return a descriptor that keeps it locked. */
-static int take_file(int root, const char *path, pid_t own, struct diag *diag)
+static int take_file(const char *path, struct diag *diag)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct stat st;
 		int fd = open_file(path, O_CREAT, &st, diag);
-		int err = fd < 0 ? fd : lock_file(root, own, fd, &st, diag);
+		int err = fd < 0 ? fd : lock_file(proc_root, own, fd, &st, diag), held = -1;
 		bool gone = !err && !is_at(path, &st);
 
 		if (!err && !gone)
-			err = write_pid(fd, own, diag);
+			err = write_pid(fd, diag);
 		if (!err && !gone)
-			return fd;
+			err = held = hold_file(path, fd, &st, diag);
 		if (fd >= 0)
 			close(fd);
-		if (err)
+		if (held >= 0)
+			taken = st;
+		if (err || held >= 0)
 			return err;
 	}
 	return diag_set(diag, DIAG_BUSY, EBUSY, "another process keeps removing it");
@@ -158,35 +189,49 @@ static int take_file(int root, const char *path, pid_t own, struct diag *diag)
 
 struct pid_job { /* data of use_file() */
 	bool end;
-	int root;
-	pid_t own;
 	struct diag diag;
 };
 
-/* A helper_fn: take the file, or remove it if it is the one of the descriptor. */
+static int remove_file(const char *path)
+{
+	bool ours = taken.st_ino && is_at(path, &taken);
+
+	taken.st_ino = 0;
+	return ours && unlink(path) ? -errno : 0;
+}
+
+/* A helper_fn: take the file, or remove it if it is the one that was taken. */
 static int use_file(const char *path, int *fd, void *data, size_t len)
 {
 	struct pid_job *job = data;
-	struct stat st;
 
 	if (len != sizeof(*job))
 		return -EINVAL;
 	if (job->end)
-		return fstat(*fd, &st) || !is_at(path, &st) || !unlink(path) ? 0 : -errno;
-	*fd = take_file(job->root, path, job->own, &job->diag);
+		return remove_file(path);
+	*fd = take_file(path, &job->diag);
 	return *fd < 0 ? *fd : 0;
 }
 
-int kernel_pid_file_allow(const char *path)
+static void set_process(int root)
 {
+	proc_root = root;
+	own = getpid();
+}
+
+int kernel_pid_file_allow(int root, const char *path)
+{
+	set_process(root);
 	return helper_allow(HELPER_FILES, use_file, path);
 }
 
 int kernel_pid_file(int root, const char *path, struct diag *diag)
 {
-	struct pid_job job = { .root = root, .own = getpid() };
-	int fd = -1, err = helper_call(use_file, path, &fd, &job, sizeof(job));
+	struct pid_job job = { 0 };
+	int fd = -1, err;
 
+	set_process(root);
+	err = helper_call(use_file, path, &fd, &job, sizeof(job));
 	if (!err)
 		return fd;
 	if (!job.diag.err)
@@ -200,7 +245,8 @@ int kernel_pid_file(int root, const char *path, struct diag *diag)
 void kernel_pid_file_end(int fd, const char *path)
 {
 	struct pid_job job = { .end = true };
+	int none = -1;
 
-	helper_call(use_file, path, &fd, &job, sizeof(job));
+	helper_call(use_file, path, &none, &job, sizeof(job));
 	close(fd);
 }

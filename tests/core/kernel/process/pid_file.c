@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Pid files: of processes that live, that have died, and of others with their number. */
+#include "helper.h"
 #include "kernel_process.h"
 #include "says.h"
 #include <criterion/criterion.h>
@@ -202,6 +203,28 @@ Test(pid_file, that_was_replaced_is_not_removed)
 	put(1, 0);
 	kernel_pid_file_end(fd, path);
 	cr_assert_eq(pid_in_file(), 1);
+}
+
+Test(pid_file, by_the_helper_is_locked_but_not_writable)
+{
+	pid_t child;
+	int fd, status;
+
+	cr_assert_eq(kernel_pid_file_allow(root, path), 0);
+	cr_assert_eq(helper_start(root, &diag), 0, "%s", diag.text);
+	fd = kernel_pid_file(root, path, &diag);
+	cr_assert(fd >= 0, "%s", diag.text);
+	cr_assert_eq(pid_in_file(), getpid());
+	cr_assert(pwrite(fd, "1\n", 2, 0) < 0 && ftruncate(fd, 0) < 0, "the server can write");
+	child = fork();
+	if (!child)
+		_exit(kernel_pid_file_check(root, path, NULL) == -EBUSY ? 7 : 1);
+	cr_assert_eq(waitpid(child, &status, 0), child);
+	cr_assert_eq(WEXITSTATUS(status), 7);
+	cr_assert_eq(unlink(path), 0);
+	put(1, 0);
+	kernel_pid_file_end(fd, path);
+	cr_assert_eq(pid_in_file(), 1, "the file of another process was removed");
 }
 
 Test(pid_file, that_cannot_be_written_is_named)
