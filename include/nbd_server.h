@@ -5,8 +5,9 @@
 #include "serve.h"
 #include "tls.h"
 
-#define NBD_EXPORTS 16
-#define NBD_LISTENS 8
+#define NBD_EXPORTS     16
+#define NBD_LISTENS     8
+#define NBD_SOCKET_MODE 0600
 
 struct nbd_export {
 	const char *name; /* the first export is also the default export "" */
@@ -23,7 +24,7 @@ struct nbd_options {
 	unsigned listens;
 	struct target_allows allows; /* over TCP */
 	struct tls_creds *tls;       /* all clients must use TLS; NULL: without it */
-	unsigned mode;               /* of a unix socket; 0: 0600 */
+	unsigned mode;               /* of a unix socket; 0: NBD_SOCKET_MODE */
 	unsigned clients;            /* limit of connections; 0: 64 */
 	uint32_t handshake_ms;       /* timeout of the handshake; 0: 10 s */
 	/* Bytes of a data buffer (0: 256 KiB); requests in flight of one client (0: 32). The

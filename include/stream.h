@@ -118,6 +118,8 @@ void stream_shutdown(struct stream *);
 void stream_reset(struct stream *);
 /* Free at once, in any state. Not from inside an upcall other than `down`. */
 void stream_free(struct stream *);
-/* Let the helper bind, remove and connect to the unix socket at this path (helper.h). 0 or -ENOMEM.
- */
-int stream_allow_path(const char *path);
+/* Let the helper connect to the unix socket at this path (helper.h). 0 or -ENOMEM. */
+int stream_allow_connect(const char *path);
+/* Let the helper listen at this path: replace the file of a dead server, create one with this mode,
+ * remove that one. 0 or -ENOMEM. */
+int stream_allow_listen(const char *path, unsigned mode);

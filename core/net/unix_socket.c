@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Files of unix sockets: created with their final mode, replaced if their server is dead, removed
  * if they are still ours. */
+#include "grow.h"
 #include "helper.h"
 #include "stream.h"
 #include "tcp.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -50,28 +52,46 @@ static int bind_mode(int fd, const struct addr *addr, unsigned mode)
 	return err;
 }
 
-enum unix_act { UNIX_BIND, UNIX_REMOVE, UNIX_CONNECT };
-struct unix_job { /* data of use_path() */
-	enum unix_act act;
+/* Where the helper listens: a server without rights chooses neither the mode of the file nor which
+ * file is removed. */
+static struct place {
+	char *path;
+	unsigned mode;
+	struct unix_file file; /* that was bound last */
+} * places;
+static unsigned nplaces;
+
+struct unix_job { /* data of listen_path() */
+	bool remove;
+	/* where it is not one of `places`, as there is no helper */
 	unsigned mode;
 	struct unix_file file;
-	struct diag diag; /* of UNIX_BIND */
+	struct diag diag; /* of a bind */
 };
 
-static int bind_path(int fd, const struct addr *addr, struct unix_job *job)
+static struct place *find_place(const char *path)
+{
+	for (unsigned i = 0; i < nplaces; i++)
+		if (!strcmp(places[i].path, path))
+			return &places[i];
+	return NULL;
+}
+
+static int bind_path(
+	int fd, const struct addr *addr, unsigned mode, struct unix_file *file, struct diag *diag)
 {
 	const char *path = unix_path(addr);
 	struct stat st;
-	int err = unix_replace(addr, &job->diag);
+	int err = unix_replace(addr, diag);
 
 	if (err)
 		return err;
-	err = bind_mode(fd, addr, job->mode);
+	err = bind_mode(fd, addr, mode);
 	if (err)
-		return diag_sys(&job->diag, err, "bind");
+		return diag_sys(diag, err, "bind");
 	if (lstat(path, &st))
-		return diag_sys(&job->diag, errno, "%s", path);
-	job->file = (struct unix_file){ st.st_dev, st.st_ino };
+		return diag_sys(diag, errno, "%s", path);
+	*file = (struct unix_file){ st.st_dev, st.st_ino };
 	return 0;
 }
 
@@ -79,35 +99,76 @@ static int remove_path(const char *path, const struct unix_file *file)
 {
 	struct stat st;
 
-	if (lstat(path, &st) || st.st_dev != file->dev || st.st_ino != file->ino)
+	if (!file->ino || lstat(path, &st) || st.st_dev != file->dev || st.st_ino != file->ino)
 		return 0;
 	return unlink(path) ? -errno : 0;
 }
 
-/* A helper_fn. */
-static int use_path(const char *path, int *fd, void *data, size_t len)
+static int path_addr(struct addr *addr, const char *path)
 {
-	struct addr addr = { .ss.ss_family = AF_UNIX, .len = sizeof(struct sockaddr_un) };
-	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&addr.ss;
-	struct unix_job *job = data;
+	struct sockaddr_un *un = (struct sockaddr_un *)(void *)&addr->ss;
 
-	if (len != sizeof(*job) || strlen(path) >= sizeof(un->sun_path))
+	*addr = (struct addr){ .ss.ss_family = AF_UNIX, .len = sizeof(*un) };
+	if (strlen(path) >= sizeof(un->sun_path))
 		return -EINVAL;
 	snprintf(un->sun_path, sizeof(un->sun_path), "%s", path);
-	switch (job->act) {
-	case UNIX_BIND:
-		return bind_path(*fd, &addr, job);
-	case UNIX_REMOVE:
-		return remove_path(path, &job->file);
-	case UNIX_CONNECT:
-		return connect(*fd, (const struct sockaddr *)un, addr.len) ? -errno : 0;
-	}
-	return -EINVAL;
+	return 0;
 }
 
-int stream_allow_path(const char *path)
+/* A helper_fn. */
+static int listen_path(const char *path, int *fd, void *data, size_t len)
 {
-	return helper_allow(HELPER_FILES, use_path, path);
+	struct place *place = find_place(path);
+	struct unix_job *job = data;
+	struct unix_file *file;
+	struct addr addr;
+	int err = path_addr(&addr, path);
+
+	if (err || len != sizeof(*job))
+		return -EINVAL;
+	file = place ? &place->file : &job->file;
+	if (job->remove) {
+		err = remove_path(path, file);
+		file->ino = 0;
+		return err;
+	}
+	err = bind_path(*fd, &addr, place ? place->mode : job->mode, file, &job->diag);
+	job->file = *file;
+	return err;
+}
+
+/* A helper_fn. */
+static int connect_path(const char *path, int *fd, void *data, size_t len)
+{
+	struct addr addr;
+	int err = path_addr(&addr, path);
+
+	(void)data;
+	(void)len;
+	if (err)
+		return err;
+	return connect(*fd, (const struct sockaddr *)&addr.ss, addr.len) ? -errno : 0;
+}
+
+int stream_allow_connect(const char *path)
+{
+	return helper_allow(HELPER_FILES, connect_path, path);
+}
+
+int stream_allow_listen(const char *path, unsigned mode)
+{
+	struct place place = { .mode = mode }, *more;
+
+	if (find_place(path))
+		return 0;
+	place.path = strdup(path);
+	more = place.path ? grow(places, nplaces) : NULL;
+	if (!more) {
+		free(place.path);
+		return -ENOMEM;
+	}
+	*more = place;
+	return helper_allow(HELPER_FILES, listen_path, path);
 }
 
 /* An abstract socket has no file. */
@@ -121,12 +182,12 @@ static int bind_abstract(int fd, const struct addr *addr, struct diag *diag)
 int unix_bind(
 	int fd, const struct addr *addr, unsigned mode, struct unix_file *file, struct diag *diag)
 {
-	struct unix_job job = { .act = UNIX_BIND, .mode = mode };
+	struct unix_job job = { .mode = mode };
 	int err;
 
 	if (!unix_path(addr)[0])
 		return bind_abstract(fd, addr, diag);
-	err = helper_call(use_path, unix_path(addr), &fd, &job, sizeof(job));
+	err = helper_call(listen_path, unix_path(addr), &fd, &job, sizeof(job));
 	if (!err) {
 		*file = job.file;
 		return 0;
@@ -140,18 +201,16 @@ int unix_bind(
 
 void unix_remove(const struct addr *addr, const struct unix_file *file)
 {
-	struct unix_job job = { .act = UNIX_REMOVE, .file = *file };
+	struct unix_job job = { .remove = true, .file = *file };
 	int fd = -1;
 
 	if (file->ino)
-		helper_call(use_path, unix_path(addr), &fd, &job, sizeof(job));
+		helper_call(listen_path, unix_path(addr), &fd, &job, sizeof(job));
 }
 
 int unix_connect(int fd, const struct addr *addr)
 {
-	struct unix_job job = { .act = UNIX_CONNECT };
-
 	if (!unix_path(addr)[0])
 		return connect(fd, (const struct sockaddr *)&addr->ss, addr->len) ? -errno : 0;
-	return helper_call(use_path, unix_path(addr), &fd, &job, sizeof(job));
+	return helper_call(connect_path, unix_path(addr), &fd, NULL, 0);
 }

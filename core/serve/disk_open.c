@@ -217,7 +217,7 @@ int disk_allow(const char *text)
 		if (names_file(key))
 			err = secret_allow(key->value);
 		else if (!strcmp(key->name, "socket"))
-			err = stream_allow_path(key->value);
+			err = stream_allow_connect(key->value);
 		else if (is_disk(key))
 			err = disk_allow(key->value);
 	}

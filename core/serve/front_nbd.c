@@ -134,13 +134,14 @@ static int remove_dir(const char *dir, int *fd, void *data, size_t len)
 static int allow(const struct front *front)
 {
 	const struct nbd_front *f = container_of(front, struct nbd_front, front);
+	const unsigned mode = f->nbd.mode ? f->nbd.mode : NBD_SOCKET_MODE;
 	int err = f->dir[0] ? helper_allow(HELPER_FILES, remove_dir, f->dir) : 0;
 
 	for (unsigned i = 0; !err && i < f->nbd.listens; i++) {
 		const struct sockaddr_un *un = (const void *)&f->nbd.listen[i].ss;
 
 		if (un->sun_family == AF_UNIX)
-			err = stream_allow_path(un->sun_path);
+			err = stream_allow_listen(un->sun_path, mode);
 	}
 	return err;
 }

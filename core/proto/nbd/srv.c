@@ -295,7 +295,7 @@ int nbd_server_start(struct nbd_server **out, struct loop *loop, const struct nb
 	if (!server)
 		return diag_sys(diag, ENOMEM, "nbd server");
 	server->opt = *opt;
-	server->opt.mode = opt->mode ? opt->mode : 0600;
+	server->opt.mode = opt->mode ? opt->mode : NBD_SOCKET_MODE;
 	server->opt.slots = opt->slots ? opt->slots : 32;
 	target_options(&to, &server->opt);
 	err = target_start(&server->target, loop, &row, &to, 1, diag);

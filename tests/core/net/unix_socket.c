@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Unix sockets: their files, and what only streams over them are used for. */
 /* Link: leap bind */
+#include "helper.h"
 #include "says.h"
 #include "tcp.h"
 #include <criterion/criterion.h>
@@ -184,6 +185,48 @@ Test(unix_socket, the_file_of_a_dead_server_is_replaced)
 	tcp_listener_free(listener);
 	rmdir(dir);
 	loop_free(loop);
+}
+
+Test(unix_socket, the_helper_does_what_was_allowed_for_each_path)
+{
+	char dir[] = "/tmp/unix-XXXXXX", ours[64], server[64], other[64];
+	struct unix_file file, foreign;
+	struct stat st;
+	struct addr at, to;
+	int fd, far;
+
+	cr_assert(mkdtemp(dir));
+	snprintf(ours, sizeof(ours), "%s/ours", dir);
+	snprintf(server, sizeof(server), "%s/server", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	cr_assert_eq(stream_allow_listen(ours, 0640), 0);
+	cr_assert_eq(stream_allow_connect(server), 0);
+	cr_assert_eq(helper_start(-1, NULL), 0);
+	at = unix_addr(ours);
+	to = unix_addr(server);
+	far = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(bind(far, (struct sockaddr *)&to.ss, to.len), 0);
+	cr_assert_eq(listen(far, 1), 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(unix_connect(fd, &to), 0);
+	close(fd);
+
+	/* the mode of the allowance counts, and so does the file that it has bound */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cr_assert_eq(unix_bind(fd, &at, 0777, &file, NULL), 0);
+	cr_assert_eq(mode_of(ours), 0640);
+	cr_assert_eq(rename(ours, other), 0);
+	cr_assert_eq(close(creat(ours, 0600)), 0);
+	cr_assert_eq(lstat(ours, &st), 0);
+	foreign = (struct unix_file){ st.st_dev, st.st_ino };
+	unix_remove(&at, &foreign);
+	cr_assert_eq(access(ours, F_OK), 0, "another file was removed");
+	close(fd);
+	close(far);
+	unlink(ours);
+	unlink(other);
+	unlink(server);
+	rmdir(dir);
 }
 
 /* An accepted stream over a unix socket. */
