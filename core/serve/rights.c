@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LOW_PORTS 1024
@@ -121,13 +122,19 @@ void rights_show(const struct rights *rights, const struct call *call)
 
 /* --- of a daemon */
 
-/* A helper_fn. */
-static int stop_command(const char *pid, int *fd, void *data, size_t len)
+/* A helper_fn. The first call, before the server has given up its rights, opens the process, as its
+ * number may be reused later; the others stop it. */
+static int use_command(const char *pid, int *fd, void *data, size_t len)
 {
+	static int command = -1;
+
 	(void)fd;
 	(void)data;
 	(void)len;
-	return kill((pid_t)strtol(pid, NULL, 10), SIGTERM) ? -errno : 0;
+	if (command >= 0)
+		return syscall(SYS_pidfd_send_signal, command, SIGTERM, NULL, 0) ? -errno : 0;
+	command = (int)syscall(SYS_pidfd_open, (pid_t)strtol(pid, NULL, 10), 0);
+	return command < 0 ? -errno : 0;
 }
 
 static void command_name(const struct daemon *d, char name[16])
@@ -135,13 +142,21 @@ static void command_name(const struct daemon *d, char name[16])
 	snprintf(name, 16, "%d", (int)d->run.pid);
 }
 
-void daemon_stop_command(struct daemon *d)
+static int call_command(const struct daemon *d)
 {
 	char name[16];
 	int fd = -1;
 
 	command_name(d, name);
-	helper_call(stop_command, name, &fd, NULL, 0);
+	return helper_call(use_command, name, &fd, NULL, 0);
+}
+
+void daemon_stop_command(struct daemon *d)
+{
+	if (d->rights.drop)
+		call_command(d);
+	else
+		kill(d->child, SIGTERM);
 }
 
 static int allow_command(const struct daemon *d)
@@ -149,7 +164,7 @@ static int allow_command(const struct daemon *d)
 	char name[16];
 
 	command_name(d, name);
-	return helper_allow(HELPER_FILES, stop_command, name);
+	return helper_allow(HELPER_FILES, use_command, name);
 }
 
 /* Set what the helper may do. */
@@ -170,6 +185,16 @@ static int allow(struct daemon *d)
 	if (!err && opts->state)
 		err = reservation_state_allow(opts->state);
 	return err ? diag_sys(d->call->diag, -err, "privileged helper") : 0;
+}
+
+static int start_helper(const struct daemon *d)
+{
+	int err = helper_start(d->root, d->call->diag);
+
+	if (err || !d->command)
+		return err;
+	err = call_command(d);
+	return err ? diag_sys(d->call->diag, -err, "open the process of the command") : 0;
 }
 
 /* Block devices of the kernel are made, served and removed with CAP_SYS_ADMIN, by its nodes. */
@@ -202,7 +227,7 @@ int daemon_read_rights(struct daemon *d)
 	if (!err && d->rights.drop)
 		err = allow(d);
 	if (!err && d->rights.drop)
-		err = helper_start(d->root, d->call->diag);
+		err = start_helper(d);
 	return err;
 }
 

@@ -154,6 +154,16 @@ down || true
 "$RDMASTOR" export ram:1M --run 'id -u; grep NoNewPrivs /proc/self/status; nbdinfo --size "$uri"' >out
 same 'what --run is' "$(tr -s '\t\n' '  ' <out)" '0 NoNewPrivs: 0 1048576 '
 
+"$RDMASTOR" export ram:1M --run 'echo $$ >command.new; mv command.new command; exec sleep infinity' >out 2>err & SERVER=$!
+wait_running "$SERVER" test -e command
+command=$(cat command)
+helper=$(pgrep -x -P "$SERVER" rdmastor-helper)
+ls -l "/proc/$helper/fd" | grep -q 'pidfd' || die "the helper signals a number: $(ls -l "/proc/$helper/fd")"
+kill "$SERVER"
+wait "$SERVER" || true
+wait_while running "$command"
+SERVER=
+
 # --- users
 error 1 not-found '--user nosuch' 'nosuch' ours serve ram:1M --nvmf --tcp 127.0.0.1:0 --user nosuch
 error 2 usage '.*' 'block.devices.*root' ours export ram:1M --ublk --user nobody
