@@ -21,7 +21,7 @@
 
 struct reservation_state {
 	char *dir; /* as the user typed it */
-	int fd;    /* of the process that uses the folder, which may be the helper */
+	bool open; /* the folder */
 	struct loop *loop;
 	reservation_not_saved *failed;
 	void *user;
@@ -67,8 +67,7 @@ static int write_all(int fd, const char *text, size_t len)
 /* --- the folder, perhaps used by the helper */
 
 enum folder_act {
-	FOLDER_OPEN,
-	FOLDER_LOCK,
+	FOLDER_OPEN,   /* and lock */
 	FOLDER_CREATE, /* its next file, or a test */
 	FOLDER_REPLACE,
 	FOLDER_REMOVE, /* that next file */
@@ -77,40 +76,68 @@ enum folder_act {
 };
 struct folder_job {
 	enum folder_act act;
-	int dir;
 	bool test;
 	uint8_t nguid[16];
 	bool replaced; /* the new file is visible, also after a failure */
 };
 
-static int create_file(const struct folder_job *job, const char *name)
+/* Of the process that uses the folder, which may be the helper; -1: none. */
+static int folder = -1;
+
+/* -EWOULDBLOCK: it is in use, also by this process. */
+static int open_locked(const char *dir)
 {
-	int fd =
-		openat(job->dir, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd, err;
+
+	if (folder >= 0)
+		return -EWOULDBLOCK;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (!flock(fd, LOCK_EX | LOCK_NB)) {
+		folder = fd;
+		return 0;
+	}
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+static int close_folder(void)
+{
+	int fd = folder;
+
+	folder = -1;
+	return close(fd) ? -errno : 0;
+}
+
+static int create_file(const char *name)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	return fd < 0 ? -errno : fd;
 }
 
 static int replace_file(struct folder_job *job, const char *fresh, const char *name)
 {
-	if (renameat(job->dir, fresh, job->dir, name)) {
+	if (renameat(folder, fresh, folder, name)) {
 		int err = errno;
 
-		unlinkat(job->dir, fresh, 0);
+		unlinkat(folder, fresh, 0);
 		return -err;
 	}
 	job->replaced = true;
-	return fsync(job->dir) ? -errno : 0;
+	return fsync(folder) ? -errno : 0;
 }
 
 static int remove_file(const struct folder_job *job, const char *name)
 {
-	return unlinkat(job->dir, name, 0) || (job->test && fsync(job->dir)) ? -errno : 0;
+	return unlinkat(folder, name, 0) || (job->test && fsync(folder)) ? -errno : 0;
 }
 
-static int open_for_reading(const struct folder_job *job, const char *name)
+static int open_for_reading(const char *name)
 {
-	int fd = openat(job->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -128,22 +155,19 @@ static int use_folder(const char *dir, int *fd, void *data, size_t len)
 		file_name(fresh, job->nguid, ".new");
 	switch (job->act) {
 	case FOLDER_OPEN:
-		job->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		return job->dir < 0 ? -errno : 0;
-	case FOLDER_LOCK:
-		return flock(job->dir, LOCK_EX | LOCK_NB) ? -errno : 0;
+		return open_locked(dir);
 	case FOLDER_CREATE:
-		*fd = create_file(job, fresh);
+		*fd = create_file(fresh);
 		return *fd < 0 ? *fd : 0;
 	case FOLDER_REPLACE:
 		return replace_file(job, fresh, name);
 	case FOLDER_REMOVE:
 		return remove_file(job, fresh);
 	case FOLDER_READ:
-		*fd = open_for_reading(job, name);
+		*fd = open_for_reading(name);
 		return *fd < 0 ? *fd : 0;
 	case FOLDER_CLOSE:
-		return close(job->dir) ? -errno : 0;
+		return close_folder();
 	}
 	return -EINVAL;
 }
@@ -159,7 +183,6 @@ static int use(const struct reservation_state *state, struct folder_job *job, en
 	int fd = -1, err;
 
 	job->act = act;
-	job->dir = state->fd;
 	err = helper_call(use_folder, state->dir, &fd, job, sizeof(*job));
 	return err ? err : fd < 0 ? 0 : fd;
 }
@@ -313,16 +336,20 @@ void reservation_state_queue(struct reservation_state *state, struct reservation
 /* --- begin and end */
 
 /* A killed process may take a moment to end. */
-static int lock_folder(struct reservation_state *state, struct diag *diag)
+static int wait_for_folder(struct reservation_state *state, struct diag *diag)
 {
 	uint64_t until = loop_clock() + WAIT_MS * MSEC;
 	struct folder_job job = { 0 };
 	volatile int never = 0;
 	int err;
 
-	while ((err = use(state, &job, FOLDER_LOCK))) {
+	while ((err = use(state, &job, FOLDER_OPEN))) {
+		if (err == -ENOENT) {
+			diag_sys(diag, ENOENT, "open");
+			return diag_hint(diag, "create it: mkdir -p -m 700 %s", state->dir);
+		}
 		if (err != -EWOULDBLOCK)
-			return diag_sys(diag, -err, "lock");
+			return diag_sys(diag, -err, "open");
 		if (loop_clock() >= until) {
 			diag_set(diag, DIAG_BUSY, EBUSY, "in use by another process");
 			return diag_hint(diag, "give each server a folder of its own");
@@ -344,16 +371,9 @@ static int check_writable(struct reservation_state *state, struct diag *diag)
 
 static int open_folder(struct reservation_state *state, struct diag *diag)
 {
-	struct folder_job job = { 0 };
-	int err = use(state, &job, FOLDER_OPEN);
+	int err = wait_for_folder(state, diag);
 
-	if (err) {
-		diag_sys(diag, -err, "open");
-		return err == -ENOENT ? diag_hint(diag, "create it: mkdir -p -m 700 %s", state->dir)
-				      : err;
-	}
-	state->fd = job.dir;
-	err = lock_folder(state, diag);
+	state->open = !err;
 	if (!err)
 		err = check_writable(state, diag);
 	if (!err) {
@@ -373,12 +393,9 @@ int reservation_state_open(struct reservation_state **out, const char *dir, stru
 
 	if (!state)
 		return diag_sys(diag, ENOMEM, "--state %s", dir);
-	*state = (struct reservation_state){ .dir = strdup(dir),
-		.fd = -1,
-		.loop = loop,
-		.failed = failed,
-		.user = user,
-		.msg.run = report };
+	*state = (struct reservation_state){
+		.dir = strdup(dir), .loop = loop, .failed = failed, .user = user, .msg.run = report
+	};
 	state->last = &state->first;
 	pthread_mutex_init(&state->lock, NULL);
 	pthread_cond_init(&state->queued, NULL);
@@ -449,7 +466,7 @@ void reservation_state_close(struct reservation_state *state)
 		loop_wait(state->loop, &never, loop_clock() + MSEC);
 	while (state->disks)
 		reservations_put(state->disk[--state->disks]);
-	if (state->fd >= 0)
+	if (state->open)
 		use(state, &job, FOLDER_CLOSE);
 	pthread_cond_destroy(&state->queued);
 	pthread_mutex_destroy(&state->lock);
