@@ -43,4 +43,7 @@ bool kernel_psk_is_sha384(const char *identity, unsigned len);
 /* Read a key by its number: -ENOKEY, -EACCES. */
 int kernel_psk_read(int32_t serial, struct kernel_psk *, struct diag *);
 /* Find it by its identity in a keyring, which is linked to the calling thread. -ENOKEY: none. */
+/* The number of the key with exactly this identity in a keyring that is linked to this thread or
+ * process. -ENOKEY: none; another -errno. */
+int32_t kernel_psk_serial(int32_t ring, const char *identity);
 int kernel_psk_find(int32_t ring, const char *identity, struct kernel_psk *);

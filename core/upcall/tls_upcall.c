@@ -142,8 +142,7 @@ static bool find(const void *user, const char *identity, size_t len, struct tls_
 
 	if (len < sizeof(text) && !memchr(identity, 0, len))
 		memcpy(text, identity, len);
-	found = text[0] && !kernel_psk_find(session->ring, text, &psk) &&
-		!strcmp(psk.identity, text);
+	found = text[0] && !kernel_psk_find(session->ring, text, &psk);
 	if (found) {
 		share(&psk, to);
 		session->key = psk.serial;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/keyctl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -78,13 +79,60 @@ int kernel_psk_read(int32_t serial, struct kernel_psk *psk, struct diag *diag)
 	return err ? diag_sys(diag, -err, "read the kernel's key %08x", (unsigned)serial) : 0;
 }
 
+static bool has_identity(int32_t serial, const char *identity)
+{
+	char text[KERNEL_PSK_IDENTITY];
+
+	return !read_identity(serial, text) && !strcmp(text, identity);
+}
+
+static int32_t find_in_list(const int32_t *serial, size_t count, const char *identity)
+{
+	for (size_t i = 0; i < count; i++)
+		if (has_identity(serial[i], identity))
+			return serial[i];
+	return -ENOKEY;
+}
+
+/* The keyring may grow between the two reads: the list is cut. */
+static int32_t look_through(int32_t ring, const char *identity)
+{
+	long room = keyctl(KEYCTL_READ, ring, 0, 0, 0), len;
+	int32_t *list, found;
+
+	if (room < 0)
+		return -errno;
+	list = malloc((size_t)room + 1);
+	if (!list)
+		return -ENOMEM;
+	len = keyctl(KEYCTL_READ, ring, (long)list, room, 0);
+	if (len < 0)
+		found = -errno;
+	else
+		found = find_in_list(
+			list, (size_t)(len < room ? len : room) / sizeof(*list), identity);
+	free(list);
+	return found;
+}
+
+/* The kernel's search also finds a key whose description only begins with the identity. */
+int32_t kernel_psk_serial(int32_t ring, const char *identity)
+{
+	long serial = keyctl(KEYCTL_SEARCH, ring, (long)"psk", (long)identity, 0);
+
+	if (serial < 0 && errno == ENOKEY)
+		return -ENOKEY;
+	return serial > 0 && has_identity((int32_t)serial, identity) ? (int32_t)serial
+								     : look_through(ring, identity);
+}
+
 int kernel_psk_find(int32_t ring, const char *identity, struct kernel_psk *psk)
 {
-	long serial;
+	int32_t serial;
 
 	*psk = (struct kernel_psk){ 0 };
 	if (keyctl(KEYCTL_LINK, ring, KEY_SPEC_THREAD_KEYRING, 0, 0))
 		return -errno;
-	serial = keyctl(KEYCTL_SEARCH, ring, (long)"psk", (long)identity, 0);
-	return serial < 0 ? -errno : read_psk((int32_t)serial, psk);
+	serial = kernel_psk_serial(ring, identity);
+	return serial < 0 ? serial : read_psk(serial, psk);
 }

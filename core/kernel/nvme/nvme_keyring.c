@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Find and add TLS keys in the kernel's keyrings (keyrings(7)), where its NVMe/TCP driver and tlshd
  * look for them. */
+#include "kernel_handshake.h"
 #include "kernel_nvmf.h"
 #include "kernel_sys.h"
 #include <errno.h>
@@ -102,7 +103,7 @@ int kernel_nvmf_key(int32_t ring, const struct nvme_psk *tls, int32_t *key, stru
 
 	if (keyctl(KEYCTL_LINK, ring, KEY_SPEC_PROCESS_KEYRING, 0, 0))
 		return refused(ring, errno, diag);
-	found = keyctl(KEYCTL_SEARCH, ring, (long)TYPE, (long)tls->identity, 0);
+	found = kernel_psk_serial(ring, tls->identity);
 	if (!tls->len && found <= 0)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "keyring %d has no TLS key '%s'",
 			ring, tls->identity);

@@ -14,15 +14,31 @@
 #define ID1 "NVMe1R01 nqn.h nqn.s digest="
 #define ID2 "NVMe0R02 nqn.h nqn.s"
 
+#define RING 99
+
 static const char *description; /* NULL: there is no such key */
+static const char *others[4];   /* of keys with the numbers from 1; the search finds the first */
 static long key_len;            /* < 0: -errno */
 static long linked;             /* to this thread */
+
+static long read_ring(int32_t *to, long room)
+{
+	static const int32_t serial[] = { 1, 2, 3, 4 };
+	long len = 0;
+
+	for (unsigned i = 0; i < 4 && others[i]; i++)
+		len += (long)sizeof(serial[0]);
+	if (to)
+		memcpy(to, serial, (size_t)(len < room ? len : room));
+	return len;
+}
 
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 long __wrap_syscall(long number, ...)
 {
 	long arg[5];
+	const char *text;
 	va_list args;
 	size_t len;
 
@@ -35,12 +51,16 @@ long __wrap_syscall(long number, ...)
 	errno = ENOKEY;
 	switch (arg[0]) {
 	case KEYCTL_DESCRIBE:
-		if (!description)
+		text = arg[1] >= 1 && arg[1] <= 4 && others[arg[1] - 1] ? others[arg[1] - 1]
+									: description;
+		if (!text)
 			return -1;
-		len = strlen(description) + 1;
-		memcpy((void *)arg[2], description, len < (size_t)arg[3] ? len : (size_t)arg[3]);
+		len = strlen(text) + 1;
+		memcpy((void *)arg[2], text, len < (size_t)arg[3] ? len : (size_t)arg[3]);
 		return (long)len;
 	case KEYCTL_READ:
+		if (arg[1] == RING)
+			return read_ring((int32_t *)arg[2], arg[3]);
 		errno = (int)-key_len;
 		if (key_len < 0)
 			return -1;
@@ -53,6 +73,9 @@ long __wrap_syscall(long number, ...)
 	case KEYCTL_SEARCH:
 		cr_assert_eq(arg[1], linked);
 		cr_assert_str_eq((const char *)arg[2], "psk");
+		for (int i = 0; i < 4 && others[i]; i++)
+			if (strstr(others[i], (const char *)arg[3]))
+				return i + 1;
 		return description && strstr(description, (const char *)arg[3]) ? 0x77 : -1;
 	default:
 		cr_assert(false, "keyctl %ld", arg[0]);
@@ -113,10 +136,27 @@ Test(psk, found_by_its_identity)
 {
 	description = "psk;0;0;3f030000;" ID2;
 	key_len = 48;
-	cr_assert_eq(kernel_psk_find(99, ID2, &psk), 0);
-	cr_assert(linked == 99 && psk.serial == 0x77 && psk.sha384);
-	cr_assert_eq(kernel_psk_find(99, ID1, &psk), -ENOKEY);
+	cr_assert_eq(kernel_psk_find(RING, ID2, &psk), 0);
+	cr_assert(linked == RING && psk.serial == 0x77 && psk.sha384);
+	cr_assert_eq(kernel_psk_find(RING, ID1, &psk), -ENOKEY);
 	cr_assert_eq(psk.len, 0);
+}
+
+/* The kernel compares only the beginning of a description. */
+Test(psk, identities_that_begin_alike)
+{
+	others[0] = "psk;0;0;3f030000;" ID2 "2";
+	others[1] = "user;0;0;3f030000;" ID2;
+	others[2] = "psk;0;0;3f030000;" ID2 " x";
+	key_len = 48;
+	cr_assert_eq(kernel_psk_find(RING, ID2 "2", &psk), 0);
+	cr_assert_eq(psk.serial, 1);
+	cr_assert_eq(kernel_psk_find(RING, ID2, &psk), -ENOKEY);
+	cr_assert_eq(psk.len, 0);
+	others[3] = "psk;0;0;3f030000;" ID2;
+	cr_assert_eq(kernel_psk_find(RING, ID2, &psk), 0);
+	cr_assert_eq(psk.serial, 4);
+	cr_assert_str_eq(psk.identity, ID2);
 }
 
 Test(psk, hashes)

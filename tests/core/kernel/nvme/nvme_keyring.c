@@ -1,11 +1,67 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
+/* Link: syscall */
 #include "kernel_nvmf.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <linux/keyctl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
 
 static struct diag why;
+
+/* Two keys of keyring 99. The search finds the first one that begins with the identity. */
+static const char *const keys[] = { "psk;0;0;3f030000;NVMe0R01 h s2",
+	"psk;0;0;3f030000;NVMe0R01 h s" };
+static unsigned present, added;
+
+static long keyctl(const long arg[5])
+{
+	static const int32_t serial[] = { 1, 2 };
+	const char *wanted = (const char *)arg[3];
+
+	errno = ENOKEY;
+	switch (arg[0]) {
+	case KEYCTL_LINK:
+		return 0;
+	case KEYCTL_SEARCH:
+		for (unsigned i = 0; i < present; i++)
+			if (!strncmp(keys[i] + 17, wanted, strlen(wanted)))
+				return i + 1;
+		return -1;
+	case KEYCTL_DESCRIBE:
+		strcpy((char *)arg[2], keys[arg[1] - 1]);
+		return (long)strlen(keys[arg[1] - 1]) + 1;
+	default:
+		cr_assert_eq(arg[0], KEYCTL_READ);
+		if (arg[1] != 99)
+			memset((void *)arg[2], 7, 32);
+		else if (arg[2])
+			memcpy((void *)arg[2], serial, present * sizeof(serial[0]));
+		return arg[1] == 99 ? (long)(present * sizeof(serial[0])) : 32;
+	}
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+	long arg[5];
+	va_list args;
+
+	va_start(args, number);
+	for (unsigned i = 0; i < 5; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_keyctl)
+		return keyctl(arg);
+	if (number != SYS_add_key)
+		return __real_syscall(number, arg[0], arg[1], arg[2], arg[3], arg[4]);
+	added++;
+	return 0x55;
+}
 
 Test(nvme_keyring, keyrings_by_name)
 {
@@ -37,4 +93,24 @@ Test(nvme_keyring, keyrings_by_name)
 	cr_assert_eq(kernel_nvmf_keyring(tree.root, NULL, &ring, &why), -ENOKEY);
 	text_says(why.hint, "CONFIG_NVME_TCP_TLS");
 	tree_free(&tree);
+}
+
+Test(nvme_keyring, identities_that_begin_alike)
+{
+	struct nvme_psk tls = { .identity = "NVMe0R01 h s" };
+	int32_t key;
+
+	present = 1;
+	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), -ENOKEY);
+	diag_says(&why, DIAG_NOT_FOUND, NULL, "no TLS key 'NVMe0R01 h s'");
+	tls.len = 32;
+	memset(tls.key, 7, 32);
+	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
+	cr_assert(added == 1 && key == 0x55);
+	present = 2;
+	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
+	cr_assert(added == 1 && key == 2);
+	tls.len = 0;
+	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
+	cr_assert_eq(key, 2);
 }
