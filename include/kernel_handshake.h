@@ -22,7 +22,8 @@ struct kernel_handshake {
 	uint32_t timeout_ms; /* 0: none */
 	int32_t key;         /* to offer; 0: none */
 };
-/* Take a request. The keyring of its keys is linked to this process. -EAGAIN: there is none. */
+/* Take a request. The keyring of its keys is linked to this process. -EAGAIN: there is none.
+ * -EBADMSG: it was of an unknown kind, and has been ended. */
 int kernel_handshakes_accept(struct kernel_handshakes *, struct kernel_handshake *, struct diag *);
 /* End it and close fd. err: 0, or a positive errno that the kernel reports; key: that of the
  * connection, 0: none. */
@@ -42,8 +43,8 @@ struct kernel_psk {
 bool kernel_psk_is_sha384(const char *identity, unsigned len);
 /* Read a key by its number: -ENOKEY, -EACCES. */
 int kernel_psk_read(int32_t serial, struct kernel_psk *, struct diag *);
-/* Find it by its identity in a keyring, which is linked to the calling thread. -ENOKEY: none. */
 /* The number of the key with exactly this identity in a keyring that is linked to this thread or
  * process. -ENOKEY: none; another -errno. */
 int32_t kernel_psk_serial(int32_t ring, const char *identity);
+/* Find it by its identity in a keyring, which is linked to the calling thread. -ENOKEY: none. */
 int kernel_psk_find(int32_t ring, const char *identity, struct kernel_psk *);

@@ -205,7 +205,7 @@ static bool take_request(struct tls_upcall *upcall)
 			upcall->ev->ended(upcall->ev->arg,
 				&(struct tls_upcall_end){ "a peer", "", false, &why });
 		free(session);
-		return false;
+		return err == -EBADMSG;
 	}
 	session->upcall = upcall;
 	session->self = session;

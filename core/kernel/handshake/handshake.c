@@ -211,6 +211,11 @@ int kernel_handshakes_accept(
 					    answer, (size_t)len, seq, request)) == -EINPROGRESS);
 	if (!err && len < 0)
 		err = (int)len;
+	if (err == -EPROTO && request->fd >= 0) {
+		kernel_handshakes_done(handshakes, request, EPROTO, 0, NULL);
+		return diag_set(diag, DIAG_UNSUPPORTED, EBADMSG,
+			"the kernel asks for an unknown kind of TLS handshake");
+	}
 	if (!err || err == -EAGAIN)
 		return err;
 	return diag_sys(diag, -err, "take the kernel's request for a TLS handshake");

@@ -362,6 +362,13 @@ static bool handshake(const struct request *r, const char *identity)
 	return worked;
 }
 
+static void settle(void)
+{
+	static volatile int never;
+
+	loop_wait(loop, &never, loop_clock() + 1000000);
+}
+
 Test(tls_upcall, both_roles)
 {
 	static const uint32_t types[] = { HANDSHAKE_NL_CLIENT, HANDSHAKE_NL_SERVER };
@@ -441,19 +448,21 @@ Test(tls_upcall, requests_of_other_kinds)
 	diag_says(&last, DIAG_UNSUPPORTED, NULL, "pre-shared");
 	finish();
 	begin();
+	r = ask(3, HANDSHAKE_NL_PSK);
+	ask(HANDSHAKE_NL_CLIENT, HANDSHAKE_NL_X509);
+	settle();
+	cr_assert_eq(r->status, EPROTO);
+	cr_assert_eq(fcntl(r->fd, F_GETFD), -1, "closed");
+	cr_assert_eq(r[1].status, EOPNOTSUPP, "the next one is taken, too");
+	cr_assert_eq(ends, 2);
+	finish();
+	begin();
 	no_ktls = true;
 	r = ask(HANDSHAKE_NL_CLIENT, HANDSHAKE_NL_PSK);
 	handshake(r, ID);
 	cr_assert_eq(r->status, ENOENT);
 	cr_assert_eq(r->key, 0);
 	finish();
-}
-
-static void settle(void)
-{
-	static volatile int never;
-
-	loop_wait(loop, &never, loop_clock() + 1000000);
 }
 
 /* Silent peers: the others wait in the kernel until one has failed. */
