@@ -12,8 +12,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-/* mbedTLS has room for 32 keys. Further requests wait in the kernel. */
-#define AT_ONCE    16
+#define AT_ONCE    128   /* more than the kernel keeps waiting: a new one is not ended at once */
 #define TIMEOUT_MS 30000 /* if the kernel sets none */
 
 struct session {
@@ -32,7 +31,7 @@ struct tls_upcall {
 	int root;
 	const struct tls_upcall_events *ev;
 	struct kernel_handshakes *handshakes;
-	struct session *first;
+	struct session *first; /* the newest first */
 	unsigned sessions;
 	struct loop_work work;
 };
@@ -192,10 +191,31 @@ static int begin(struct session *session, struct diag *diag)
 			     done, session, diag);
 }
 
+/* Strangers that connect to the kernel's target and say nothing may not keep out others, or this
+ * host's own connections. */
+static void make_room(struct tls_upcall *upcall)
+{
+	struct session *oldest = NULL;
+	struct diag why = { 0 };
+
+	if (upcall->sessions < AT_ONCE)
+		return;
+	for (struct session *session = upcall->first; session; session = session->next)
+		if (session->request.server)
+			oldest = session;
+	if (!oldest)
+		return;
+	diag_set(&why, DIAG_TIMEOUT, ETIMEDOUT,
+		"TLS handshake not finished when more than %d were in progress", AT_ONCE);
+	tls_socket_free(oldest->socket); /* before its descriptor is closed */
+	oldest->socket = NULL;
+	end(oldest, &why);
+}
+
 /* Returns false if there is no request, or if it can't be taken now. */
 static bool take_request(struct tls_upcall *upcall)
 {
-	struct session *session = upcall->sessions < AT_ONCE ? calloc(1, sizeof(*session)) : NULL;
+	struct session *session = calloc(1, sizeof(*session));
 	struct diag why = { 0 };
 	int err = session ? kernel_handshakes_accept(upcall->handshakes, &session->request, &why)
 			  : -ENOMEM;
@@ -207,6 +227,7 @@ static bool take_request(struct tls_upcall *upcall)
 		free(session);
 		return err == -EBADMSG;
 	}
+	make_room(upcall);
 	session->upcall = upcall;
 	session->self = session;
 	session->next = upcall->first;
