@@ -591,6 +591,24 @@ Test(iscsi_auth, removed_while_it_authenticates)
 	end();
 }
 
+Test(iscsi_auth, a_new_secret_while_it_authenticates)
+{
+	begin(LINES);
+	dial(ME, IQN, &joe, 1);
+	challenged();
+	replace_initiators(ME " user=joe secret=anotherlongsecret\n");
+	cr_assert_lt(log_in(), 0, "with the secret that was replaced");
+	diag_says(&why, DIAG_AUTH, NULL, "0201");
+	hang_up();
+	/* its line stays as it is */
+	dial(ME, IQN, &(struct iscsi_auth){ .user = "joe", .secret = "anotherlongsecret" }, 1);
+	challenged();
+	replace_initiators("# new\n" ME " user=joe secret=anotherlongsecret\n");
+	cr_assert_eq(log_in(), ISCSI_LOGIN_DONE, "%s", why.text);
+	hang_up();
+	end();
+}
+
 Test(iscsi_auth, new_secrets)
 {
 	prepare(LINES);
@@ -605,10 +623,20 @@ Test(iscsi_auth, new_secrets)
 	/* its session ends with its line */
 	dial(ME, IQN, &(struct iscsi_auth){ .user = "joe", .secret = "anotherlongsecret" }, 1);
 	cr_assert_eq(log_in(), ISCSI_LOGIN_DONE, "%s", why.text);
-	replace_initiators("* user=joe secret=anotherlongsecret\n");
+	replace_initiators(ME " user=joe secret=yetanothersecret\n");
 	for (unsigned i = 0; i < 20; i++)
 		turn();
-	cr_assert_not(raw->over, "a line still applies");
+	cr_assert_not(raw->over, "it has a line");
+	replace_initiators("* user=joe secret=anotherlongsecret\n");
+	is_over();
+	hang_up();
+	/* and so does that of one without a line of its own */
+	dial(ME, IQN, &(struct iscsi_auth){ .user = "joe", .secret = "anotherlongsecret" }, 1);
+	cr_assert_eq(log_in(), ISCSI_LOGIN_DONE, "%s", why.text);
+	replace_initiators("* user=joe secret=yetanothersecret\n");
+	for (unsigned i = 0; i < 20; i++)
+		turn();
+	cr_assert_not(raw->over, "the line still applies");
 	replace_initiators(OTHER " user=jim secret=secret#of#another\n");
 	is_over();
 	hang_up();

@@ -173,3 +173,12 @@ const struct iscsi_initiator *iscsi_initiators_find(
 
 	return own ? own : others;
 }
+
+bool iscsi_initiator_is_same(const struct iscsi_initiator *one, const struct iscsi_initiator *other)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (strcmp(one->user[i], other->user[i]) != 0 ||
+			strcmp(one->secret[i], other->secret[i]) != 0)
+			return false;
+	return one->md5 == other->md5 && !strcmp(one->name, other->name);
+}

@@ -4,6 +4,7 @@
 #include "iscsi_initiators.h"
 #include "wire/iscsi.h"
 #include <stdbool.h>
+#include <string.h>
 
 #define ISCSI_CHAP_NAME_MAX   255
 #define ISCSI_CHAP_SECRET_MAX 256
@@ -22,6 +23,14 @@ struct iscsi_initiators {
 	bool md5; /* is permitted to one of them */
 };
 
+/* The line has the initiator's own name, not "*". */
+static inline bool iscsi_initiator_is_own(const struct iscsi_initiator *initiator)
+{
+	return initiator && strcmp(initiator->name, "*") != 0;
+}
+
+/* Neither secrets nor rights differ. */
+bool iscsi_initiator_is_same(const struct iscsi_initiator *, const struct iscsi_initiator *);
 /* NULL: no line applies to the initiator. Takes as long for any name. */
 const struct iscsi_initiator *iscsi_initiators_find(
 	const struct iscsi_initiators *, const char *name);

@@ -207,13 +207,25 @@ static uint16_t refuse_to_join(const struct iscsi_tgt_conn *conn)
 	return conn->node && known ? ISCSI_TOO_MANY : ISCSI_NO_SESSION;
 }
 
-/* The initiators may have been replaced since the login began. With the lock, or on the target's
- * loop. */
+/* The initiators may have been replaced since the login. An initiator whose own line is gone is
+ * removed, even if "*" applies to it from now on. With the lock, or on the target's loop. */
 static bool still_authenticates(const struct iscsi_tgt_conn *conn)
 {
 	const struct iscsi_initiators *list = conn->base.target->opt.initiators;
+	const struct iscsi_initiator *now =
+		list ? iscsi_initiators_find(list, conn->initiator) : NULL;
 
-	return conn->authenticates == (list && iscsi_initiators_find(list, conn->initiator));
+	return conn->authenticates == !!now && conn->own_line == iscsi_initiator_is_own(now);
+}
+
+/* Whether the login has proved what is required now. */
+static bool has_proved(const struct iscsi_tgt_conn *conn)
+{
+	const struct iscsi_initiators *list = conn->base.target->opt.initiators;
+
+	return still_authenticates(conn) &&
+	       (!conn->authenticates || iscsi_initiator_is_same(conn->chap,
+						iscsi_initiators_find(list, conn->initiator)));
 }
 
 static void authorize(struct loop_msg *hop)
@@ -221,7 +233,7 @@ static void authorize(struct loop_msg *hop)
 	struct iscsi_tgt_conn *conn = container_of(hop, struct iscsi_tgt_conn, hop);
 	struct iscsi_target *target = iscsi_tgt_of(conn);
 
-	if (!still_authenticates(conn)) {
+	if (!has_proved(conn)) {
 		authorized(conn, ISCSI_NOT_PROVED);
 		return;
 	}
@@ -292,8 +304,8 @@ void iscsi_serve_initiators(struct target *base, const struct iscsi_initiators *
 	for (struct iscsi_tgt_conn *conn = target->sessions; conn; conn = conn->next)
 		if (!still_authenticates(conn))
 			target_conn_kill(&conn->base,
-				"its initiator is no longer, or now, one of those that "
-				"authenticate");
+				"the line of its initiator was added to the list of those that "
+				"authenticate, or removed from it");
 }
 
 /* ---- SendTargets. */

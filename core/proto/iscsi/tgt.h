@@ -103,6 +103,7 @@ struct iscsi_tgt_conn {                    /* first member of the carrier's conn
 	struct diag refused;               /* why the login failed */
 	const struct iscsi_tgt_node *node; /* NULL: a discovery session, or unknown_node */
 	bool authenticates;                /* with CHAP */
+	bool own_line;                     /* of the initiators, not "*" */
 	bool unknown_node; /* a fact that the initiator gets once it has authenticated */
 	struct scsi_nexus *nexus;
 	char initiator[ISCSI_NAME_MAX + 1];

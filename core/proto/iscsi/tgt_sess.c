@@ -498,6 +498,7 @@ static void look_up(struct iscsi_tgt_conn *conn, struct iscsi_initiator *chap, b
 	if (target->base.opt.initiators) {
 		known = iscsi_initiators_find(target->base.opt.initiators, conn->initiator);
 		conn->authenticates = known || !is_listed(&target->base.opt, conn->initiator);
+		conn->own_line = iscsi_initiator_is_own(known);
 		*md5 = target->base.opt.initiators->md5;
 	}
 	if (known)
