@@ -108,7 +108,9 @@ int monitor_process_spawn(const struct monitor_kind *kind, int root, int *pid, s
 	err = *pid < 0 ? diag_sys(diag, err, "process for %s", kind->title)
 		       : wait_ready(kind, ready[0], diag);
 	close(ready[0]);
+	if (*pid > 0 && err == -ETIMEDOUT)
+		kill(*pid, SIGKILL);
 	if (err && *pid > 0)
-		waitpid(*pid, NULL, err == -ETIMEDOUT ? WNOHANG : 0);
+		waitpid(*pid, NULL, 0);
 	return err;
 }
