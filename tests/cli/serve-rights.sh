@@ -158,7 +158,7 @@ same 'what --run is' "$(tr -s '\t\n' '  ' <out)" '0 NoNewPrivs: 0 1048576 '
 wait_running "$SERVER" test -e command
 command=$(cat command)
 helper=$(pgrep -x -P "$SERVER" rdmastor-helper)
-ls -l "/proc/$helper/fd" | grep -q 'pidfd' || die "the helper signals a number: $(ls -l "/proc/$helper/fd")"
+[ -n "$(find "/proc/$helper/fd" -lname '*pidfd*')" ] || die "the helper signals a number: $(ls -l "/proc/$helper/fd")"
 kill "$SERVER"
 wait "$SERVER" || true
 wait_while running "$command"
