@@ -97,7 +97,7 @@ static int refused(int32_t ring, int err, struct diag *diag)
 }
 
 /* Version 1 without its last word, which the kernel's search completes. */
-static bool lacks_digest(const char *identity)
+static bool is_prefix(const char *identity)
 {
 	size_t len = strlen(identity);
 
@@ -112,7 +112,7 @@ int kernel_nvmf_key(int32_t ring, const struct nvme_psk *tls, int32_t *key, stru
 	if (keyctl(KEYCTL_LINK, ring, KEY_SPEC_PROCESS_KEYRING, 0, 0))
 		return refused(ring, errno, diag);
 	found = kernel_psk_serial(ring, tls->identity);
-	if (!tls->len && found <= 0 && lacks_digest(tls->identity))
+	if (!tls->len && found <= 0 && is_prefix(tls->identity))
 		found = keyctl(KEYCTL_SEARCH, ring, (long)TYPE, (long)tls->identity, 0);
 	if (!tls->len && found <= 0)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "keyring %d has no TLS key '%s'",
