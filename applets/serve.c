@@ -79,6 +79,8 @@ static const struct opt_foreign foreign[] = {
 	{ "nvme-cli", "--hostnqn", "use --allow-host NQN" },
 	{ "SPDK", "--allow-any-host", "omit it: any host may connect without --allow-host" },
 	{ "SPDK", "--serial-number", "omit it: the serial number is derived from the disk" },
+	{ "an earlier version", "--secret-file|--target-user|--target-secret-file",
+		"use --initiators-file FILE with a line '* user=NAME secret=SECRET'" },
 	{ "qemu-nbd", "-r|--read-only", "use --ro" },
 	{ "qemu-nbd", "--fork", "use --daemon" },
 	{ 0 },
