@@ -101,6 +101,8 @@ static int parse_psk_line(struct tls_creds *creds, char *line, const char *user,
 	if (!key || key == line)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "expected USER:KEY");
 	*key++ = 0;
+	if (strpbrk(line, " \t")) /* a file of another kind: it may hold secrets */
+		return diag_set(diag, DIAG_USAGE, EINVAL, "expected USER:KEY");
 	if (strlen(line) >= sizeof(psk->user))
 		return diag_set(diag, DIAG_USAGE, EINVAL, "user name longer than %zu bytes",
 			sizeof(psk->user) - 1);

@@ -41,6 +41,17 @@ done
 error 1 not-found nothing 'no.such.file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --initiators-file nothing
 error 2 usage . 'regular.file' ours serve ram:1M --iscsi --tcp 127.0.0.1:0 --initiators-file .
 for option in --secret-file --target-user --target-secret-file; do
-	error 2 usage '' "$option" ours serve ram:1M --iscsi --tcp 127.0.0.1:0 $option x
+	error 2 usage '' "$option initiators-file" ours serve ram:1M --iscsi --tcp 127.0.0.1:0 $option x
 done
 error 2 usage '.*' 'rdma' ours serve ram:1M --iscsi --rdma '127.0.0.1:0?rdma=tcp'
+
+# a file of another kind: no word of it is printed, as each may be a secret
+(umask 077; echo 'hush1hush1hush:hush2 user=joe' >other)
+for option in '--iscsi --initiators-file' '--nvmf --hosts-file'; do
+	# shellcheck disable=SC2086 # several words
+	error 2 usage 'other line 1' 'expected' ours serve ram:1M ${option% *} --tcp 127.0.0.1:0 ${option#* } other
+	! grep -q hush error.err || die "a secret was printed: $(cat error.err)"
+done
+echo '* user=joe secret=hush1hush1hush:hush2' >other
+error 2 usage 'other line 1' 'expected USER:KEY' ours export ram:1M --nbd 127.0.0.1:0 --tls-psk-file other
+! grep -q hush error.err || die "a secret was printed: $(cat error.err)"

@@ -55,14 +55,16 @@ static int read_word(struct iscsi_initiator *initiator, const char *word, struct
 		"target-secret=SECRET or chap=md5");
 }
 
+/* In a file of another kind the first word may be a secret: it is not quoted. */
 static int check_words(const struct iscsi_initiator *initiator, struct diag *diag)
 {
 	if (!*initiator->user[0] || !*initiator->secret[0])
-		return diag_set(diag, DIAG_USAGE, EINVAL, "'%s' has no %s", initiator->name,
-			*initiator->user[0] ? "secret=SECRET" : "user=NAME");
+		return diag_set(diag, DIAG_USAGE, EINVAL, "%s is missing: expected %s",
+			*initiator->user[0] ? "secret=SECRET" : "user=NAME",
+			"INITIATOR user=NAME secret=SECRET");
 	if (*initiator->user[1] && !*initiator->secret[1])
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"'%s' has target-user= without target-secret=SECRET", initiator->name);
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "target-user= needs target-secret=SECRET");
 	return 0;
 }
 

@@ -35,14 +35,14 @@ static int read_word(struct nvme_host *host, const char *word, struct diag *diag
 		words[2].name);
 }
 
+/* In a file of another kind the first word may be a secret: it is not quoted. */
 static int check_words(const struct nvme_host *host, struct diag *diag)
 {
 	if (host->secret[1].len && !host->secret[0].len)
-		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"host '%s' has dhchap-ctrl=, but no dhchap=SECRET", host->nqn);
+		return diag_set(diag, DIAG_USAGE, EINVAL, "dhchap-ctrl= needs dhchap=SECRET");
 	if (!host->secret[0].len && !host->tls.len)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
-			"host '%s' has neither dhchap=SECRET nor tls=KEY", host->nqn);
+			"expected HOSTNQN with dhchap=SECRET, tls=KEY, or both");
 	return 0;
 }
 
