@@ -954,7 +954,7 @@ Test(nvme_auth, files_of_hosts)
 	char path[128];
 
 	cr_assert(mkdtemp(folder));
-	file_refused(HOST "\n", "neither dhchap=SECRET");
+	file_refused(HOST "\n", "HOSTNQN dhchap=SECRET");
 	file_refused(HOST " dhchap=DHHC-1:00:AAAA:\n", "length secret");
 	file_refused(HOST " " SECRET "\n", "unknown_word");
 	file_refused(HOST " tls=" SECRET "\n", "TLS_key");

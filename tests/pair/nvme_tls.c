@@ -690,7 +690,7 @@ Test(nvme_tls, files_that_are_wrong)
 	file_refused(HOST " tls=" SECRET "\n", "TLS_key NVMeTLSkey-1:");
 	file_refused(HOST " dhchap=" KEY "\n", "DHHC-1:");
 	file_refused(HOST " tls=" KEY " tls=" KEY "\n", "twice");
-	file_refused(HOST "\n", "neither dhchap=SECRET tls=KEY");
-	file_refused(HOST " tls=" KEY " dhchap-ctrl=" SECRET "\n", "no_dhchap");
+	file_refused(HOST "\n", "HOSTNQN dhchap=SECRET tls=KEY");
+	file_refused(HOST " tls=" KEY " dhchap-ctrl=" SECRET "\n", "dhchap-ctrl= needs dhchap=SECRET");
 	file_refused(HOST " tsl=" KEY "\n", "unknown_word");
 }

@@ -41,8 +41,8 @@ Test(tls_creds, files_of_keys)
 {
 	bad_keys("alice\n", NULL, DIAG_USAGE, "USER:KEY");
 	bad_keys(":00\n", NULL, DIAG_USAGE, "USER:KEY");
-	bad_keys("alice:00010203\n", NULL, DIAG_USAGE, "'alice' 16 to 64");
-	bad_keys("alice:000102030405060708090a0b0c0d0e0\n", NULL, DIAG_USAGE, "'alice' 16 to 64");
+	bad_keys("alice:00010203\n", NULL, DIAG_USAGE, "USER:KEY 16 to 64");
+	bad_keys("alice:000102030405060708090a0b0c0d0e0\n", NULL, DIAG_USAGE, "USER:KEY 16 to 64");
 	bad_keys("alice:000102030405060708090a0b0c0d0e0g\n", NULL, DIAG_USAGE, "hexadecimal");
 	bad_keys(TLS_ALICE TLS_ALICE, NULL, DIAG_USAGE, "'alice' twice");
 	bad_keys("# none\n\n", NULL, DIAG_USAGE, "no key");
