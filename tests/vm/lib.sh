@@ -250,8 +250,12 @@ peer() { echo "$*" | nc 10.0.0.1 9; }
 # an emulated CPU generates random bytes slowly, so the host provides them; every reader of the descriptor gets new ones
 exec 5</vm/random
 
-# disk_random FILE MEGABYTES: no two blocks are equal; false when there are no more of them: see RANDOM_MIB of run
-disk_random() { dd of="$1" bs=1M count="$2" iflag=fullblock <&5 2>&1 | grep -q "^$2+0 records in$"; }
+# disk_random FILE MEGABYTES: no two blocks are equal; false when there are no more of them: RANDOM_MIB of run
+disk_random() {
+	dd of="$1" bs=1M count="$2" iflag=fullblock <&5 2>&1 | grep -q "^$2+0 records in$" && return
+	echo "no random bytes are left: more tries than RANDOM_MIB allows"
+	false
+}
 
 # disk_loop FILE: print a block device (512-byte blocks) on top of it
 disk_loop() {
