@@ -52,6 +52,7 @@ struct file_lane {
 	struct file_pace pace;
 	struct loop_work announce;
 	const struct pool *pool[POOLS]; /* registered with the ring, by index */
+	bool no_more_pools;             /* the last one could not be registered */
 };
 
 static struct file_lane *to_lane(struct lane *lane)
@@ -623,7 +624,8 @@ static bool poll_arm(struct loop_poller *poller)
 }
 
 /* Registering memory saves pinning pages per request. If it fails (locked-memory limit, old
- * kernel), requests work without. */
+ * kernel), requests work without; but the kernel has then made all pages resident, so it is not
+ * tried again until memory is given back. */
 static int map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 {
 	struct file_lane *fl = to_lane(lane);
@@ -631,12 +633,14 @@ static int map_pool(struct lane *lane, struct pool *pool, struct diag *diag)
 	__u64 tag = 0;
 
 	(void)diag;
-	if (!fl->ring_on || pool_index(fl, pool) >= 0)
+	if (!fl->ring_on || fl->no_more_pools || pool_index(fl, pool) >= 0)
 		return 0;
 	for (int i = 0; i < POOLS; i++) {
 		if (fl->pool[i])
 			continue;
-		if (io_uring_register_buffers_update_tag(&fl->ring, i, &memory, &tag, 1) == 1)
+		fl->no_more_pools =
+			io_uring_register_buffers_update_tag(&fl->ring, i, &memory, &tag, 1) != 1;
+		if (!fl->no_more_pools)
 			fl->pool[i] = pool;
 		return 0;
 	}
@@ -653,6 +657,7 @@ static void unmap_pool(struct lane *lane, struct pool *pool)
 	if (i < 0)
 		return;
 	fl->pool[i] = NULL;
+	fl->no_more_pools = false;
 	io_uring_register_buffers_update_tag(&fl->ring, i, &none, &tag, 1);
 }
 

@@ -4,6 +4,7 @@
 /* Link: leap */
 #include "file.h"
 #include "forbid.h"
+#include "privilege.h"
 #include "says.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -775,4 +778,49 @@ Test(file, growth_without_a_listener)
 	cr_assert_eq(r.bdev->lim.size, 1 << 20);
 	close_disk(&r);
 	end(&r);
+}
+
+static size_t resident(const struct pool *pool)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (pool->len + page - 1) / page;
+	unsigned char *in = malloc(pages);
+	size_t count = 0;
+
+	cr_assert_eq(mincore(pool->base, pool->len, in), 0);
+	for (size_t i = 0; i < pages; i++)
+		count += in[i] & 1;
+	free(in);
+	return count * page;
+}
+
+/* Where the kernel does not let memory be registered it has made it resident before it says so. */
+Test(file, memory_that_may_not_be_locked)
+{
+	const struct rlimit none = { 65536, 65536 };
+	const struct bdev_env env = { .write = true };
+	struct pool *pool[4];
+	struct rig r = { 0 };
+	size_t sum = 0;
+
+	cr_assert_eq(loop_new(&r.loop, &(struct loop_options){ .name = "test" }, NULL), 0);
+	cr_assert_eq(bdev_open(&r.bdev, r.loop, new_file(&r, 1 << 20), &env, &r.diag), 0);
+	unlink(r.path);
+	cr_assert_eq(setrlimit(RLIMIT_MEMLOCK, &none), 0);
+	cr_assert_eq(privilege_drop(NULL, 0, &r.diag), 0, "%s", r.diag.text);
+	cr_assert_eq(lane_open(&r.lane, r.bdev, r.loop, &r.diag), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		cr_assert_eq(pool_new(&pool[i], 1 << 20, 1, &r.diag), 0);
+		cr_assert_eq(lane_map(r.lane, pool[i], &r.diag), 0);
+		sum += resident(pool[i]);
+	}
+	cr_assert_leq(sum, pool[0]->len, "%zu bytes", sum);
+	r.pool = pool[0];
+	cr_assert_eq(io(&r, IO_WRITE, 0, 0, 65536), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		lane_unmap(r.lane, pool[i]);
+		pool_free(pool[i]);
+	}
+	lane_close(r.lane);
+	bdev_close(r.bdev);
+	loop_free(r.loop);
 }
