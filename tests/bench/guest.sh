@@ -8,8 +8,10 @@ rounds=5
 secs=1
 fio_out=/run/fio.out
 
-# fio_kernel CELL WHO DEVICE DEPTH; fio_ours CELL DEPTH
-fio_kernel() { fio_load "$1" "$2" "" --ioengine=io_uring --direct=1 --filename="$3" --iodepth="$4" --runtime=${secs}s; }
+# fio_kernel CELL WHO DEVICE DEPTH [FIO-OPTION…]; fio_ours CELL DEPTH
+fio_kernel() {
+	fio_load "$1" "$2" "" --ioengine=io_uring --direct=1 --filename="$3" --iodepth="$4" --runtime=${secs}s ${5:+"$5"}
+}
 fio_ours() { fio_load "$1" "rdmastor export, fio nbd" "" --ioengine=nbd --uri="$nbd" --size=1G --iodepth="$2" --runtime=${secs}s; }
 
 # compare_initiators rdma|tcp: the target listens at 10.0.0.1:4420
@@ -70,6 +72,53 @@ compare_targets() {
 	done
 	passed "$((round - 1)) rounds of figures"
 	nvme disconnect-all >/dev/null
+	check "SIGTERM ends the target cleanly" serve_stop
+}
+
+# secured_host_of PORT NQN NUMBER: the same with TLS; tls-daemon does the handshakes of both ends
+secured_host_of() {
+	rdmastor nvmf-connect "nvme+tcp://10.0.0.1:$1/$2" -q "$hostnqn" -I "$hostid" --tls-key-file /run/key --monitor off >/dev/null
+	wait_for 20 test -b "/dev/nvme$3n1"
+}
+
+# compare_tls: our initiator and the kernel's at the kernel's target, then our target and the kernel's under the kernel's initiator,
+# with AES-128-GCM, which the key decides
+compare_tls() {
+	echo NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ: >/run/key
+	echo "$hostnqn tls=$(cat /run/key)" >/run/hosts
+	chmod 600 /run/key /run/hosts
+	modprobe -a tls nvme-tcp
+	modprobe null_blk nr_devices=2 queue_mode=2 irqmode=0 gb=1 bs=512
+	nvmet_subsystem t1 /dev/nullb0
+	nvmet_port 1 tcp 10.0.0.1 4420
+	echo tls1.3 >"$nvmet/ports/1/addr_tsas"
+	nvmet_link 1 t1
+	serve_start /dev/nullb1 null:1G --nvmf --nqn nqn.disk --nqn nqn.null --tcp 10.0.0.1:4421 --hosts-file /run/hosts
+	rdmastor tls-daemon --ready-fd 3 3>/run/ready &
+	daemon=$!
+	wait_for 10 [ -s /run/ready ]
+	secured_host_of 4420 t1 0
+	secured_host_of 4421 nqn.disk 1
+	secured_host_of 4421 nqn.null 2
+	uri="nvme+tcp://10.0.0.1:4420/t1/1?hostnqn=$hostnqn&tls-key-file=/run/key"
+	round=1
+	while [ $round -le $rounds ]; do
+		for load in "4 KiB 1" "4 KiB 32" "128 KiB 8"; do
+			size=${load% *} depth=${load##* }
+			bs=${size% *}k
+			cell="nvme over tcp with TLS in a VM: $size random read QD$depth, 2 CPUs, not pinned"
+			bench_load "$cell" "rdmastor in process" iops rdmastor bench "$uri" --bs "$bs" --iodepth "$depth" --runtime $secs --poll-us 0
+			fio_kernel "$cell" "kernel, fio io_uring" /dev/nvme0n1 "$depth" "--bs=$bs"
+			cell="kernel's initiator, nvme over tcp with TLS in a VM: $size random read QD$depth, 2 CPUs, not pinned"
+			fio_kernel "$cell" "kernel nvmet" /dev/nvme0n1 "$depth" "--bs=$bs"
+			fio_kernel "$cell" "rdmastor serve" /dev/nvme1n1 "$depth" "--bs=$bs"
+			fio_kernel "$cell" "rdmastor serve null:" /dev/nvme2n1 "$depth" "--bs=$bs"
+		done
+		round=$((round + 1))
+	done
+	passed "$((round - 1)) rounds of figures"
+	rdmastor nvmf-disconnect --all >/dev/null
+	kill $daemon
 	check "SIGTERM ends the target cleanly" serve_stop
 }
 

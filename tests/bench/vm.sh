@@ -3,7 +3,7 @@
 # scenarios tests/vm/bench-*, whose logs hold the figures.
 # shellcheck shell=bash disable=SC2154 # from run
 
-for scenario in bench-rxe bench-tcp bench-tgt-rxe bench-tgt-tcp bench-srp bench-iser bench-tgt-iscsi bench-tgt-iser bench-dev bench-perftest; do
+for scenario in bench-rxe bench-tcp bench-tls bench-tgt-rxe bench-tgt-tcp bench-srp bench-iser bench-tgt-iscsi bench-tgt-iser bench-dev bench-perftest; do
 	RESULTS='' tests/vm/run "$scenario" >&2
 	grep -a '^BENCH	' "build/vm/$scenario.log" || true
 done
