@@ -691,6 +691,7 @@ Test(nvme_tls, files_that_are_wrong)
 	file_refused(HOST " dhchap=" KEY "\n", "DHHC-1:");
 	file_refused(HOST " tls=" KEY " tls=" KEY "\n", "twice");
 	file_refused(HOST "\n", "HOSTNQN dhchap=SECRET tls=KEY");
-	file_refused(HOST " tls=" KEY " dhchap-ctrl=" SECRET "\n", "dhchap-ctrl= needs dhchap=SECRET");
+	file_refused(
+		HOST " tls=" KEY " dhchap-ctrl=" SECRET "\n", "dhchap-ctrl= needs dhchap=SECRET");
 	file_refused(HOST " tsl=" KEY "\n", "unknown_word");
 }
