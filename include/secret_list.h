@@ -20,8 +20,9 @@ struct secret_list_reader {
  * has the path, and the line, as object. DIAG_PERMISSION: other users have access to it. */
 int secret_list_read(
 	const char *path, const struct secret_list_reader *, void *user, struct diag *);
-/* Return the text of a file of up to 1 MiB, *size bytes and a 0, for the caller to wipe and free;
- * NULL: diag is set. only_owner: DIAG_PERMISSION if other users have access to it. */
+/* Return the text of a file of up to 1 MiB, *size bytes and a 0, for the caller to free by
+ * secret_free(); NULL: diag is set. only_owner: DIAG_PERMISSION if other users have access to it.
+ */
 char *secret_list_text(const char *path, bool only_owner, size_t *size, struct diag *);
 /* Let the helper open this file (helper.h), for either function. 0 or -ENOMEM. */
 int secret_list_allow(const char *path);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Read secrets from files and descriptors, as command lines are public. */
+#include "secret.h"
 #include "grow.h"
 #include "helper.h"
 #include "out.h"
+#include "secret_mem.h"
 #include "uri.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -80,23 +82,23 @@ static bool copy_line(const char *option, const struct stat *st, char *secret, s
 static int keep_line(
 	const char *option, const struct stat *st, const char *secret, struct diag *diag)
 {
-	struct line line = { option, st->st_dev, st->st_ino, strdup(secret) };
+	struct line line = { option, st->st_dev, st->st_ino, secret_alloc(strlen(secret) + 1) };
 	struct line *more = line.secret ? grow(lines, nlines) : NULL;
 
 	if (!more) {
-		free(line.secret);
+		secret_free(line.secret);
 		return diag_sys(diag, ENOMEM, "%s", option);
 	}
+	strcpy(line.secret, secret);
+	secret_inherit(line.secret);
 	*more = line;
 	return 0;
 }
 
 void secret_forget(void)
 {
-	for (unsigned i = 0; i < nlines; i++) {
-		explicit_bzero(lines[i].secret, strlen(lines[i].secret));
-		free(lines[i].secret);
-	}
+	for (unsigned i = 0; i < nlines; i++)
+		secret_free(lines[i].secret);
 	free(lines);
 	lines = NULL;
 	nlines = 0;
@@ -131,9 +133,23 @@ static int read_descriptor(
 	return read_once(option, (int)fd, from, secret, room, diag);
 }
 
+static bool is_credential(const char *path)
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+	size_t len = folder ? strlen(folder) : 0;
+
+	return len && !strncmp(path, folder, len) && path[len] == '/' &&
+	       !strchr(path + len + 1, '/');
+}
+
+mode_t secret_permissions(const char *path, const struct stat *st)
+{
+	return st->st_mode & (is_credential(path) ? S_IRWXO : S_IRWXG | S_IRWXO);
+}
+
 static void check_mode(const struct out_notes *notes, const char *path, const struct stat *st)
 {
-	if (S_ISREG(st->st_mode) && st->st_mode & (S_IRGRP | S_IROTH))
+	if (S_ISREG(st->st_mode) && secret_permissions(path, st) & (S_IRGRP | S_IROTH))
 		out_warn_once(notes,
 			"%s: secret file is readable by other users (mode %03o): chmod 600 %s",
 			path, st->st_mode & 0777, path);

@@ -2,6 +2,8 @@
 /* Read files that list peers and their secrets. All memory that held secrets is wiped. */
 #include "secret_list.h"
 #include "helper.h"
+#include "secret.h"
+#include "secret_mem.h"
 #include "uri.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,7 @@ static int open_file(const char *path, bool only_owner, size_t *size, struct dia
 		return diag_sys(diag, -err, "open");
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		diag_set(diag, DIAG_USAGE, EINVAL, "not a regular file");
-	} else if (only_owner && st.st_mode & (S_IRWXG | S_IRWXO)) {
+	} else if (only_owner && secret_permissions(path, &st)) {
 		diag_set(diag, DIAG_PERMISSION, EACCES,
 			"other users have access to its secrets (mode %03o)", st.st_mode & 0777);
 		diag_hint(diag, "chmod 600 %s", path);
@@ -59,7 +61,7 @@ char *secret_list_text(const char *path, bool only_owner, size_t *size, struct d
 
 	if (fd < 0)
 		return NULL;
-	text = calloc(1, *size + 1);
+	text = secret_alloc(*size + 1);
 	while (text && at < *size && n > 0) {
 		n = read(fd, text + at, *size - at);
 		at += n > 0 ? (size_t)n : 0;
@@ -67,9 +69,8 @@ char *secret_list_text(const char *path, bool only_owner, size_t *size, struct d
 	if (!text || n < 0)
 		diag_sys(diag, text ? errno : ENOMEM, "read");
 	close(fd);
-	if (text && n < 0) {
-		explicit_bzero(text, *size);
-		free(text);
+	if (n < 0) {
+		secret_free(text);
 		return NULL;
 	}
 	return text;
@@ -130,8 +131,6 @@ int secret_list_read(
 	secret_disable_dumps();
 	text = secret_list_text(path, true, &size, diag);
 	err = text ? parse(path, text, reader, user, diag) : -diag->err;
-	if (text)
-		explicit_bzero(text, size);
-	free(text);
+	secret_free(text);
 	return err ? diag_ctx(diag, "%s", path) : 0;
 }

@@ -4,6 +4,7 @@
 #include "tls_creds.h"
 #include "helper.h"
 #include "secret_list.h"
+#include "secret_mem.h"
 #include "uri.h"
 #include <errno.h>
 #include <mbedtls/error.h>
@@ -42,12 +43,6 @@ psa_status_t mbedtls_psa_external_get_random(
 	(void)context;
 	*len = size;
 	return tls_random(NULL, to, size) ? PSA_ERROR_INSUFFICIENT_ENTROPY : PSA_SUCCESS;
-}
-
-static void wipe(char *text, size_t size)
-{
-	explicit_bzero(text, size);
-	free(text);
 }
 
 /* --- pre-shared keys */
@@ -124,7 +119,7 @@ static int parse_psk_file(
 
 	for (const char *p = text; (p = strchr(p, '\n')); p++)
 		lines++;
-	creds->psk = calloc(lines, sizeof(*creds->psk));
+	creds->psk = secret_alloc(lines * sizeof(*creds->psk));
 	if (!creds->psk)
 		return diag_sys(diag, ENOMEM, "read");
 	while (!err && (line = strsep(&text, "\n"))) {
@@ -166,8 +161,7 @@ static int read_psks(struct tls_creds *creds, const struct tls_files *files, str
 		user = login;
 	text = secret_list_text(files->psk_file, false, &size, diag);
 	err = text ? parse_psk_file(creds, files->psk_file, text, user, diag) : -diag->err;
-	if (text)
-		wipe(text, size);
+	secret_free(text);
 	if (!err && user &&
 		mbedtls_ssl_conf_psk(&creds->conf, creds->psk->key, creds->psk->len,
 			(const void *)creds->psk->user, strlen(creds->psk->user)))
@@ -228,7 +222,7 @@ static int read_pem(
 		return diag_ctx(diag, "%s", path);
 	}
 	err = parse_pem(creds, kind, text, size + 1);
-	wipe(text, size);
+	secret_free(text);
 	if (!err)
 		return 0;
 	diag_set(diag, DIAG_USAGE, EINVAL, "not %s (mbedTLS error -0x%04x)", what[kind],
@@ -503,9 +497,7 @@ void tls_creds_free(struct tls_creds *creds)
 	mbedtls_x509_crt_free(&creds->cert);
 	mbedtls_x509_crl_free(&creds->crl);
 	mbedtls_pk_free(&creds->key);
-	for (unsigned i = 0; i < creds->psks; i++)
-		explicit_bzero(&creds->psk[i], sizeof(creds->psk[i]));
-	free(creds->psk);
+	secret_free(creds->psk);
 	if (creds->finder.free)
 		creds->finder.free(creds->finder.user);
 	free(creds);

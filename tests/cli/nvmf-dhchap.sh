@@ -34,6 +34,10 @@ ours copy data "$uri&dhchap-secret-file=one" >/dev/null
 ours copy "$uri&dhchap-secret-file=one" back >/dev/null
 cmp data back
 
+plain='correct horse battery' # of $one
+in_memory() { python3 "$HERE/memory.py" "$SERVER" "${one:10:24}" "$plain"; }
+[ "$(id -u)" != 0 ] || [ "$(in_memory)" = "$plain" ] || die "in memory: $(in_memory)"
+
 # a file that became invalid changes nothing; a new one replaces the secrets, and reopens the log
 echo "$HOST dhchap=nonsense" >hosts
 kill -HUP "$SERVER"
@@ -43,6 +47,7 @@ mv log log.1
 echo "$HOST dhchap=$two" >hosts
 kill -HUP "$SERVER"
 wait_until grep -qs 'hosts: 1 hosts' log
+[ "$(id -u)" != 0 ] || [ -z "$(in_memory)" ] || die "still in memory: $(in_memory)"
 same 'new hosts' "$(security "$uri&dhchap-secret-file=two")" dh-hmac-chap
 error 1 auth '127.0.0.1:[0-9]*' 'wrong.secret' ours info "$uri&dhchap-secret-file=one"
 stop
@@ -52,6 +57,13 @@ for mode in 640 604 610; do
 	chmod $mode hosts
 	error 1 permission hosts "mode.$mode chmod.600" ours serve ram:1M "${listen[@]}" --hosts-file hosts
 done
+# systemd's credentials: the group's bits are the mask of an ACL
+chmod 440 hosts
+error 1 permission "$TMP/hosts" 'mode.440' env CREDENTIALS_DIRECTORY=/ "$RDMASTOR" serve ram:1M "${listen[@]}" --hosts-file "$TMP/hosts"
+CREDENTIALS_DIRECTORY=$TMP serve ram:8M "${listen[@]}" --hosts-file "$TMP/hosts"
+stop
+chmod 444 hosts
+error 1 permission "$TMP/hosts" 'mode.444' env CREDENTIALS_DIRECTORY="$TMP" "$RDMASTOR" serve ram:1M "${listen[@]}" --hosts-file "$TMP/hosts"
 chmod 600 hosts
 echo "$HOST" >>hosts
 error 2 usage 'hosts line 2' 'twice' ours serve ram:1M "${listen[@]}" --hosts-file hosts

@@ -19,13 +19,13 @@ serve   : tls access child daemon disk_open export iscsi kernel_* mad bdev liste
 load    : bdev ep load matrix mem crc32c admission ring protocol stream uri listener wire/bench wire/rping out : cjson/*
 target  : access admission crc32c target reservation reservation_state serve split bdev listener ep stream mem ring target_rdma xfer :
 kernel  : kernel_* child out uapi/handshake privilege : netlink/* mbedtls/*
-proto   : tls serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* iscsi_initiators secret_list : mbedtls/*
+proto   : tls serve target reservation target_rdma xfer nvme_hosts nvme_key offload ep ring stream listener iscsi_carrier bdev split out protocol nvmf nfs iscsi mem uri uri_read resolve crc32c nbd_server wire/* iscsi_initiators secret_list secret_mem : mbedtls/*
 upcall  : kernel_handshake kernel_nvmf tls tls_socket tls_upcall uri :
 block   : bdev split uri out mem copy content protocol image : liburing.h mbedtls/*
 mad     : mad port_events wire/mad : infiniband/*
-net     : secret_list aes_gcm offload tls tls_socket port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad privilege : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
+net     : secret_list secret_mem aes_gcm offload tls tls_socket port_events rdma_port ep stream listener mem uri crc32c wire/iwarp wire/mad privilege : infiniband/* rdma/rdma_cma.h netlink/* mbedtls/* psa/*
 uri     : uri uri_read word :
-base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word secret_list privilege : mbedtls/*
+base    : aes_gcm applet cpio uri image nvme_key offload child crc32c mem out resolve word secret_list secret_mem privilege : mbedtls/*
 include : * :
 '
 everywhere='base64 diag grow helper min loop names policy wire'

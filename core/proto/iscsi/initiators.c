@@ -3,6 +3,7 @@
 #include "initiators.h"
 #include "names.h"
 #include "secret_list.h"
+#include "secret_mem.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static int make_room(void *user, unsigned lines, struct diag *diag)
 {
 	struct iscsi_initiators *list = user;
 
-	list->initiator = calloc(lines + 1, sizeof(*list->initiator));
+	list->initiator = secret_alloc((lines + 1ul) * sizeof(*list->initiator));
 	return list->initiator ? 0 : diag_sys(diag, ENOMEM, "read");
 }
 
@@ -162,9 +163,7 @@ void iscsi_initiators_free(struct iscsi_initiators *list)
 {
 	if (!list)
 		return;
-	for (unsigned i = 0; i < list->count; i++)
-		explicit_bzero(&list->initiator[i], sizeof(list->initiator[i]));
-	free(list->initiator);
+	secret_free(list->initiator);
 	free(list);
 }
 

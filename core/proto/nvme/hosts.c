@@ -3,6 +3,7 @@
 #include "hosts.h"
 #include "psk.h"
 #include "secret_list.h"
+#include "secret_mem.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static int make_room(void *user, unsigned lines, struct diag *diag)
 {
 	struct nvme_hosts *hosts = user;
 
-	hosts->host = calloc(lines + 1, sizeof(*hosts->host));
+	hosts->host = secret_alloc((lines + 1ul) * sizeof(*hosts->host));
 	return hosts->host ? 0 : diag_sys(diag, ENOMEM, "read");
 }
 
@@ -109,10 +110,8 @@ void nvme_hosts_free(struct nvme_hosts *hosts)
 {
 	if (!hosts)
 		return;
-	for (unsigned i = 0; i < hosts->count; i++)
-		explicit_bzero(&hosts->host[i], sizeof(hosts->host[i]));
 	tls_creds_free(hosts->creds);
-	free(hosts->host);
+	secret_free(hosts->host);
 	free(hosts);
 }
 

@@ -5,6 +5,7 @@
 #include "psk.h"
 #include "hosts.h"
 #include "nvme.h"
+#include "secret_mem.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,10 +87,7 @@ struct keys {
 
 static void keys_free(void *user)
 {
-	struct keys *keys = user;
-
-	explicit_bzero(keys, sizeof(*keys) + keys->count * sizeof(keys->host[0]));
-	free(keys);
+	secret_free(user);
 }
 
 static bool find(const void *user, const char *identity, size_t len, struct tls_shared_key *to)
@@ -135,7 +133,7 @@ int nvme_tls_of_hosts(struct tls_creds **out, const struct nvme_hosts *hosts, st
 	*out = NULL;
 	if (!hosts->tls)
 		return 0;
-	keys = calloc(1, sizeof(*keys) + hosts->tls * sizeof(keys->host[0]));
+	keys = secret_alloc(sizeof(*keys) + hosts->tls * sizeof(keys->host[0]));
 	if (!keys)
 		return diag_sys(diag, ENOMEM, "TLS");
 	for (unsigned i = 0; i < hosts->count; i++) {

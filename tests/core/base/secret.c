@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Secrets of files, pipes and descriptors: a pipe gives its line once, and it serves all targets.
  */
-/* Link: strdup free */
+/* Link: munmap */
 #include "uri.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +15,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char *copy; /* the last one made by strdup() */
-static unsigned wiped;
+static unsigned wiped; /* mappings */
 
-char *__real_strdup(const char *);
-char *__wrap_strdup(const char *);
-void __real_free(void *);
-void __wrap_free(void *);
+int __real_munmap(void *, size_t);
+int __wrap_munmap(void *, size_t);
 
-char *__wrap_strdup(const char *text)
+int __wrap_munmap(void *p, size_t len)
 {
-	return copy = __real_strdup(text);
-}
+	const char *bytes = p;
+	bool zero = true;
 
-void __wrap_free(void *p)
-{
-	wiped += p && p == copy && !copy[0] && !copy[1] && !copy[2];
-	__real_free(p);
+	for (size_t i = 0; i < len; i++)
+		zero = zero && !bytes[i];
+	wiped += zero;
+	return __real_munmap(p, len);
 }
 
 static char folder[] = "/tmp/secret-XXXXXX", path[64];
