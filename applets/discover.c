@@ -143,6 +143,7 @@ static int run(struct call *call)
 	if (!err)
 		err = loop_new(&d->loop, &call->loop, call->diag);
 	if (!err) {
+		disk_check_secrets(call, call->operand[0]);
 		err = discover(d);
 		loop_free(d->loop);
 	}

@@ -70,6 +70,8 @@ static int run(struct call *call)
 
 	if (doctor.root < 0)
 		return diag_sys(call->diag, errno, "open /");
+	if (doctor.uri)
+		disk_check_secrets(call, doctor.uri);
 	err = examine(call, &doctor);
 	close(doctor.root);
 	return err;

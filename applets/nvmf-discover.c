@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* nvmf-discover: query discovery controllers and their referrals, and print the log pages as
  * nvme-cli does. */
+#include "disk_open.h"
 #include "nvmf_rows.h"
 #include "out.h"
 #include <errno.h>
@@ -256,6 +257,8 @@ static int discover(struct call *call)
 		err = loop_new(&loop, &call->loop, call->diag);
 	if (!err) {
 		note_ignored(call);
+		if (call->operands)
+			disk_check_secrets(call, call->operand[0]);
 		err = query_all(call, loop, root, &all);
 	}
 	if (!err)

@@ -31,6 +31,8 @@ bool disk_needs_rdma(const char *uri);
 /* Let the helper open what the disk needs whenever it connects: secrets and unix sockets
  * (helper.h). 0 or -ENOMEM. */
 int disk_allow(const char *uri);
+/* Warn if other users can read a file with secrets that a key of the URI names, also of a path. */
+void disk_check_secrets(const struct call *, const char *uri);
 /* What disk_open() does first, and what it can't do any more once this process has given up the
  * rights of root: load kernel modules for RDMA, and warnings about files. */
 void disk_prepare(const struct call *, const char *uri);

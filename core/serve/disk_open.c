@@ -188,8 +188,7 @@ static bool is_disk(const struct uri_key *key)
 	return !strcmp(key->name, "path") && strstr(key->value, "://");
 }
 
-/* Check the files that the keys name, also those of other paths. */
-static void check_secrets(const struct call *call, const char *text)
+void disk_check_secrets(const struct call *call, const char *text)
 {
 	struct uri *uri = uri_new(text);
 
@@ -201,7 +200,7 @@ static void check_secrets(const struct call *call, const char *text)
 		else if (!strcmp(key->name, "tls-certificates"))
 			check_private_key(call, key->value);
 		else if (is_disk(key))
-			check_secrets(call, key->value);
+			disk_check_secrets(call, key->value);
 	}
 	free(uri);
 }
@@ -233,7 +232,7 @@ void disk_prepare(const struct call *call, const char *uri)
 	int root = disk_root(NULL);
 	struct diag rdma = { 0 };
 
-	check_secrets(call, uri);
+	disk_check_secrets(call, uri);
 	if (root < 0)
 		return;
 	disk_warn_random(call, root, uri);
