@@ -63,3 +63,12 @@ int listeners_open(
 	struct listener *, unsigned count, struct loop *, uint32_t timeout_ms, struct diag *);
 /* Allowed if not open. */
 void listeners_close(struct listener *, unsigned count);
+
+/* Take over the listening stream sockets that a service manager has opened for this process (TCP
+ * and unix, file descriptors 3 to 66, sd_listen_fds(3)); none without LISTEN_PID and LISTEN_FDS,
+ * which are removed from the environment. A listener over TCP or a unix socket at the address of
+ * one of them uses it, and leaves the file of a unix socket alone. To be called once, before
+ * threads, forks and listeners. -EINVAL: one is something else. */
+int listeners_inherit(struct diag *);
+/* -EINVAL: there is one that no listener has used. */
+int listeners_check_inherited(struct diag *);

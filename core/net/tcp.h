@@ -57,6 +57,9 @@ struct unix_file {
 int unix_bind(int fd, const struct addr *, unsigned mode, struct unix_file *, struct diag *);
 void unix_remove(const struct addr *, const struct unix_file *);
 int unix_connect(int fd, const struct addr *); /* 0 or -errno */
+/* Of the sockets of listeners_inherit(), the one that listens at this address, now the caller's;
+ * -1: none. */
+int inherited_take(const struct addr *);
 
 /* One TCP port or unix socket. A port serves NVMe/TCP or iSCSI and software iWARP, distinguished by
  * the first bytes of a connection ("MPA ID Req Frame", RFC 5044 section 7.1). An iWARP connection

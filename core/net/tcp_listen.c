@@ -323,8 +323,15 @@ static int bind_ip(int fd, const struct addr *at, bool freebind)
 static int open_socket(struct tcp_listener *listener, struct diag *diag)
 {
 	struct addr *at = &listener->at;
-	int err, fd = new_socket(at);
+	int err, fd = inherited_take(at);
 
+	if (fd >= 0) {
+		listener->fd.fd = fd;
+		if (at->ss.ss_family != AF_UNIX)
+			tcp_tune(fd, at);
+		return 0;
+	}
+	fd = new_socket(at);
 	if (fd < 0)
 		return diag_sys(diag, errno, "socket");
 	listener->fd.fd = fd;

@@ -6,6 +6,7 @@
 #include "front_kind.h"
 #include "kernel_disk.h"
 #include "kernel_process.h"
+#include "listener.h"
 #include "loop.h"
 #include "reservation_state.h"
 #include <errno.h>
@@ -423,7 +424,7 @@ static void caught(struct loop_signal *signal, int signo)
 		}
 		break;
 	case SIGHUP:
-		if (reload(d))
+		if (reload(d) || getenv("NOTIFY_SOCKET")) /* a manager stops it by SIGTERM */
 			break;
 		/* fall through */
 	default:
@@ -445,8 +446,10 @@ static int check_options(struct daemon *d)
 {
 	const struct daemon_options *opts = d->opts;
 	struct diag *diag = d->call->diag;
-	int err;
+	int err = listeners_inherit(diag);
 
+	if (err)
+		return err;
 	/* later one of our own descriptors may have that number */
 	if (opts->ready_fd != AUTO && fcntl((int)opts->ready_fd, F_SETFD, FD_CLOEXEC) < 0)
 		return diag_sys(diag, errno, "--ready-fd %u", opts->ready_fd);
@@ -671,6 +674,8 @@ static int start_fronts(struct daemon *d)
 		if (!err)
 			err = daemon_time_left(d, &ms);
 	}
+	if (!err)
+		err = listeners_check_inherited(d->call->diag);
 	if (!err && d->open_at[0])
 		call_warn(d->call,
 			"%s: any host that can reach this address can use the disks: restrict "
