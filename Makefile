@@ -286,7 +286,8 @@ install-data: $(B)/VERSION
 	$(if $(wildcard completions/_rdmastor),install -D -m 644 completions/_rdmastor $(share)/zsh/site-functions/_rdmastor)
 	$(if $(wildcard completions/rdmastor.fish),install -D -m 644 completions/rdmastor.fish $(share)/fish/vendor_completions.d/rdmastor.fish)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
-	sed 's#@PREFIX@#$(PREFIX)#' systemd/rdmastor-srp.service.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/rdmastor-srp.service
+	for unit in $(basename $(notdir $(wildcard systemd/*.in))); do \
+		sed 's#@PREFIX@#$(PREFIX)#' systemd/$$unit.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; done
 	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
 	install -D -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.sh
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.rules
