@@ -134,8 +134,9 @@ static bool same_value(const struct nvmf_entry *a, const struct nvmf_entry *b, e
 					      : a->value[key] == b->value[key];
 }
 
-/* Several namespaces of a subsystem are one connection, which then has to bring all of them. */
-static void merge(struct nvmf_entries *all, unsigned first)
+/* Several namespaces of a subsystem are one connection, which then has to bring all of them, with
+ * TLS if one of them requires it. */
+static int merge(struct nvmf_entries *all, unsigned first, struct diag *diag)
 {
 	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_TRSVCID, NVMF_NQN, NVMF_HOSTNQN,
 		NVMF_HOST_TRADDR, NVMF_HOST_IFACE };
@@ -143,6 +144,7 @@ static void merge(struct nvmf_entries *all, unsigned first)
 
 	for (unsigned i = first; i + 1 < all->count; i++) {
 		unsigned same = 0;
+		int err = 0;
 
 		while (same < 6 && same_value(&all->entry[i], last, keys[same]))
 			same++;
@@ -150,20 +152,31 @@ static void merge(struct nvmf_entries *all, unsigned first)
 			continue;
 		if (all->entry[i].nsid != last->nsid)
 			all->entry[i].nsid = 0;
+		if (last->value[NVMF_TLS])
+			err = kernel_conf_set(&all->entry[i], NVMF_TLS, "", diag);
 		kernel_conf_clear(last);
 		all->count--;
-		return;
+		return err;
 	}
+	return 0;
 }
 
-/* Its keys are in the firmware's own store. */
+/* Report what a security profile asks for and is not done by itself. Secrets are in a store of the
+ * firmware. */
 static void warn_security(struct nvmf_entries *all, const struct nbft *nbft, const char *kind,
-	unsigned index, unsigned security)
+	unsigned index, const struct nbft_security_info *security)
 {
-	if (security)
+	char text[128];
+
+	if (!security)
+		return;
+	snprintf(text, sizeof(text), "%s%s%s%s%s", security->auth ? ", authentication" : "",
+		security->key ? ", the key" : "", security->ciphers ? ", cipher suites" : "",
+		security->groups ? ", DH groups" : "", security->hashes ? ", hash functions" : "");
+	if (*text)
 		kernel_conf_warn(all,
-			"%s %s %u: security profile %u is not applied: give keys as options",
-			nbft->name, kind, index, security);
+			"%s %s %u: of security profile %u not applied: %s: give keys as options",
+			nbft->name, kind, index, security->index, text + 2);
 }
 
 static int add_ssns(int root, struct nvmf_entries *all, unsigned first, const struct nbft *nbft,
@@ -200,10 +213,23 @@ static int add_ssns(int root, struct nvmf_entries *all, unsigned first, const st
 			err = kernel_conf_set(entry, NVMF_DATA_DIGEST, "", diag);
 		if (!err)
 			err = leave_by(root, entry, kernel_nbft_hfi(nbft, ssns->hfi[i]), diag);
+		if (!err && ssns->security && ssns->security->tls)
+			err = kernel_conf_set(entry, NVMF_TLS, "", diag);
 		if (!err)
-			merge(all, first);
+			err = merge(all, first, diag);
 	}
 	return err;
+}
+
+/* A query in clear would send the host's name to a target that must have TLS, and believe it. */
+static int refuse_discovery(struct nvmf_entry *entry, struct diag *diag)
+{
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_UNSUPPORTED, EOPNOTSUPP,
+		"its security profile requires TLS, which queries of discovery controllers lack");
+	diag_hint(&why, "give the URI of the subsystem, with tls and its key");
+	return kernel_conf_damage(entry, &why, diag);
 }
 
 static int add_discovery(int root, struct nvmf_entries *all, const struct nbft *nbft,
@@ -218,6 +244,8 @@ static int add_discovery(int root, struct nvmf_entries *all, const struct nbft *
 	entry = add_entry(all, nbft, object, diag);
 	if (!entry)
 		return -diag->err;
+	if (discovery->security && discovery->security->tls)
+		return refuse_discovery(entry, diag);
 	entry->discover = true;
 	entry->uri = strdup(discovery->uri);
 	if (!entry->uri)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Parse an NBFT as the firmware left it, with every offset and length checked. Security profiles
- * and extended information are not read: they hold nothing that is used here. */
+/* Parse an NBFT as the firmware left it, with every offset and length checked. Extended
+ * information is not read: it holds nothing that is used here. */
 #include "nbft_table.h"
 #include "names.h"
 #include "uapi/nbft.h"
@@ -10,6 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define NO_SECURITY "its security profile is missing or invalid"
 
 struct table {
 	const uint8_t *at;
@@ -166,6 +168,38 @@ static bool parse_hfi(struct table *t, const void *at)
 	return true;
 }
 
+/* A reserved value counts as required: what it asks for is not known. */
+static bool parse_security(struct table *t, const void *at)
+{
+	const struct nbft_security *security = at;
+	struct nbft_security_info *to = &t->to->security[t->to->securities];
+	unsigned flags = get_le16(security->flags), tls = flags & NBFT_SECURITY_TLS,
+		 auth = flags & NBFT_SECURITY_AUTH;
+
+	t->index = security->index;
+	if (!(flags & NBFT_VALID))
+		return false;
+	if (security->id != NBFT_SECURITY)
+		return leave_out(t, "not a security profile");
+	*to = (struct nbft_security_info){ .index = security->index,
+		.tls = tls != NBFT_SECURITY_TLS_NONE && tls != NBFT_SECURITY_TLS_OPTIONAL,
+		.auth = auth != NBFT_SECURITY_AUTH_NONE && auth != NBFT_SECURITY_AUTH_OPTIONAL,
+		.ciphers = flags & NBFT_SECURITY_CIPHERS,
+		.groups = flags & NBFT_SECURITY_GROUPS,
+		.hashes = flags & NBFT_SECURITY_HASHES,
+		.key = get_le16(security->secret.length) };
+	t->to->securities++;
+	return true;
+}
+
+static const struct nbft_security_info *find_security(const struct nbft *nbft, unsigned index)
+{
+	for (unsigned i = 0; i < nbft->securities; i++)
+		if (nbft->security[i].index == index)
+			return &nbft->security[i];
+	return NULL;
+}
+
 static void add_hfi(const struct table *t, struct nbft_ssns_info *to, uint8_t index)
 {
 	if (kernel_nbft_hfi(t->to, index) && to->hfis < NBFT_LIST &&
@@ -191,8 +225,12 @@ static bool parse_ssns(struct table *t, const void *at)
 		return leave_out(t, "the transport is not TCP");
 	*to = (struct nbft_ssns_info){ .index = t->index,
 		.nsid = get_le32(ssns->nsid) == UINT32_MAX ? 0 : get_le32(ssns->nsid),
-		.security = flags & NBFT_SSNS_SECURITY ? ssns->security : 0,
 		.unavailable = (flags & NBFT_SSNS_AVAILABILITY) == NBFT_SSNS_UNAVAILABLE };
+	if (flags & NBFT_SSNS_SECURITY) {
+		to->security = find_security(t->to, ssns->security);
+		if (!to->security)
+			return leave_out(t, NO_SECURITY);
+	}
 	if (transport & NBFT_VALID) {
 		to->hdr_digest = transport & NBFT_SSNS_HDR_DIGEST;
 		to->data_digest = transport & NBFT_SSNS_DATA_DIGEST;
@@ -227,9 +265,11 @@ static bool parse_discovery(struct table *t, const void *at)
 		return false;
 	if (discovery->id != NBFT_DISCOVERY)
 		return leave_out(t, "not a discovery descriptor");
-	*to = (struct nbft_discovery_info){
-		.index = discovery->index, .hfi = discovery->hfi, .security = discovery->security
-	};
+	*to = (struct nbft_discovery_info){ .index = discovery->index,
+		.hfi = discovery->hfi,
+		.security = find_security(t->to, discovery->security) };
+	if (discovery->security && !to->security)
+		return leave_out(t, NO_SECURITY);
 	if (!parse_text(t, discovery->uri, to->uri, sizeof(to->uri)) || !to->uri[0])
 		return leave_out(t, "URI of the discovery controller");
 	if (!parse_text(t, discovery->nqn, to->nqn, sizeof(to->nqn)))
@@ -300,6 +340,8 @@ int kernel_nbft_table(const void *bytes, size_t len, struct nbft *nbft, struct d
 	if (!parse_host(&t, control, &what))
 		return damaged(diag, what);
 	parse_list(&t, "HFI", control->hfi, sizeof(struct nbft_hfi), parse_hfi);
+	parse_list(&t, "security profile", control->security, sizeof(struct nbft_security),
+		parse_security);
 	parse_list(&t, "discovery", control->discovery, sizeof(struct nbft_discovery),
 		parse_discovery);
 	parse_list(&t, "SSNS", control->ssns, sizeof(struct nbft_ssns), parse_ssns);

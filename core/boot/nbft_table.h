@@ -6,6 +6,13 @@
 #define NBFT_LIST 64 /* descriptors of one kind in a table */
 #define NBFT_ADDR 46
 
+struct nbft_security_info { /* a profile */
+	unsigned index;
+	bool tls, auth;               /* required */
+	bool ciphers, groups, hashes; /* restricted */
+	bool key;                     /* the firmware knows where it is */
+};
+
 struct nbft_hfi_info { /* "": none */
 	unsigned index, vlan, prefix, origin;
 	bool v6; /* also without an address */
@@ -18,11 +25,12 @@ struct nbft_ssns_info {
 	char addr[NBFT_ADDR], port[8], nqn[224];
 	uint8_t hfi[NBFT_LIST]; /* indexes of valid ones, each once */
 	unsigned hfis;
-	unsigned security; /* 0: none */
+	const struct nbft_security_info *security; /* NULL: none */
 };
 struct nbft_discovery_info {
-	unsigned index, hfi, security; /* 0: none */
-	char uri[URI_MAX], nqn[224];   /* nqn "": the well-known one */
+	unsigned index, hfi;
+	const struct nbft_security_info *security; /* NULL: none */
+	char uri[URI_MAX], nqn[224];               /* nqn "": the well-known one */
 };
 struct nbft_damage { /* a descriptor that is left out, or a table that can't be read */
 	char object[32], text[128];
@@ -35,11 +43,12 @@ struct nbft {
 	struct nbft_hfi_info hfi[NBFT_LIST];
 	struct nbft_ssns_info ssns[NBFT_LIST];
 	struct nbft_discovery_info discovery[NBFT_LIST];
+	struct nbft_security_info security[NBFT_LIST];
 	struct nbft_damage damage[NBFT_LIST];
-	unsigned hfis, ssnses, discoveries, damages;
+	unsigned hfis, ssnses, discoveries, securities, damages;
 };
-/* Read all tables of this machine, by name; free() them. A table that is invalid or can't be read
- * is its only damage. -ENOENT: none. */
+/* Read all tables of this machine, by name; free() them, and do not copy one of them. A table that
+ * is invalid or can't be read is its only damage. -ENOENT: none. */
 int kernel_nbft_read(int root, struct nbft **, unsigned *count, struct diag *);
 /* Parse a table. Invalid descriptors are left out and listed. Errors: -EBADMSG for a table that
  * is invalid as a whole. */

@@ -122,7 +122,17 @@ struct nbft_ssns_extended {
 };
 WIRE_SIZE(struct nbft_ssns_extended, 18);
 
-struct nbft_security {
+#define NBFT_SECURITY_AUTH          6 /* DH-HMAC-CHAP */
+#define NBFT_SECURITY_AUTH_NONE     0
+#define NBFT_SECURITY_AUTH_OPTIONAL 2
+#define NBFT_SECURITY_TLS           0x60
+#define NBFT_SECURITY_TLS_NONE      0
+#define NBFT_SECURITY_TLS_OPTIONAL  0x20
+#define NBFT_SECURITY_CIPHERS       0x200 /* restricted to those of a list */
+#define NBFT_SECURITY_GROUPS        0x400
+#define NBFT_SECURITY_HASHES        0x800
+
+struct nbft_security { /* a security profile */
 	uint8_t id, index;
 	le16 flags;
 	uint8_t secret_type, reserved;

@@ -45,6 +45,20 @@ plans 0 "rd.nvmf.nonbft" --from-cmdline ""
 plans 0 "rd.nonvmf" --from-cmdline ""
 plans 0 quiet "--nbft --hostnqn nqn.typed" "${one/$me/nqn.typed}" "${two/$me/nqn.typed}"
 
+# What its security profile requires is not connected in clear: TLS, or a profile that is missing
+mkdir plain
+mv tables/NBFT plain
+"$build" $me $id hfi=52:54:00:00:01:01,10.0.0.2/24 security=0x40 security=0x24 ssns=nqn.t1,10.0.0.1,4420,1,1,profile=1 \
+	ssns=nqn.t2,10.0.0.1,4420,1,1,profile=2 ssns=nqn.t3,10.0.0.1,4420,1,1,profile=3 \
+	discovery=nvme+tcp://10.0.0.1:8009/,1,profile=1 >tables/NBFT
+named="hostnqn=$me hostid=$id host_traddr=10.0.0.2"
+plans 3 quiet --nbft "NBFT SSNS 1 HFI 1: nvme+tcp://10.0.0.1:4420/nqn.t1 $named" "NBFT SSNS 2 HFI 1: nvme+tcp://10.0.0.1:4420/nqn.t2 $named" \
+	"NBFT discovery 1: NBFT discovery 1 unsupported" "NBFT SSNS 3: NBFT SSNS 3 protocol"
+same 'which ones use TLS' "nqn.t1 true nqn.t2 false" \
+	"$(jq -r '[.results[] | select(.line) | (.uri | split("/")[3]), (.line | split(",") | any(. == "tls"))] | join(" ")' out)"
+grep -q 'NBFT SSNS 2: .*profile 2 not applied: authentication' err || die "$(cat err)"
+mv plain/NBFT tables
+
 # A damaged table is a failure of its own
 head -c 300 tables/NBFT >tables/NBFT1
 plans 3 quiet --nbft "$one" "$two" "NBFT1 table: NBFT1 table protocol"

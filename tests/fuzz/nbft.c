@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (kernel_nbft_table(table, size, nbft, &diag) ? diag.code != DIAG_PROTOCOL : diag.err)
 		abort();
 	if (nbft->hfis > NBFT_LIST || nbft->ssnses > NBFT_LIST || nbft->discoveries > NBFT_LIST ||
-		nbft->damages > NBFT_LIST)
+		nbft->securities > NBFT_LIST || nbft->damages > NBFT_LIST)
 		abort();
 	for (unsigned i = 0; i < nbft->ssnses; i++) {
 		const struct nbft_ssns_info *ssns = &nbft->ssns[i];

@@ -76,7 +76,7 @@ static struct built build(void)
 	struct built b = { .header = { .signature = "NBFT", .major = 1 },
 		.control = { .id = NBFT_CONTROL, .flags = 1 },
 		.host = { .id = NBFT_HOST, .flags = 1, .hostid = { 0xab, [15] = 0xcd } },
-		.security = { .id = NBFT_SECURITY, .index = 1, .flags = put_le16(1) },
+		.security = { .id = NBFT_SECURITY, .index = 4, .flags = put_le16(1) },
 		.discovery = { .id = NBFT_DISCOVERY, .flags = 1, .index = 1, .hfi = 1 },
 		.more = { 2, 1, 9 } };
 
@@ -191,6 +191,8 @@ Test(nbft, entries_to_connect)
 
 	b.ssns[1].flags = put_le16(1 | NBFT_SSNS_SECURITY);
 	b.ssns[0].security = b.ssns[1].security = b.discovery.security = 4;
+	b.security.flags = put_le16(NBFT_VALID | 4 | 0xe00); /* authentication, all restrictions */
+	b.security.secret = b.hfi[0].transport;
 	seal(&b);
 	put_table(&tree, "NBFT", &b);
 	bad.header.checksum++;
@@ -216,9 +218,81 @@ Test(nbft, entries_to_connect)
 	text_says(all.entry[4].damage->text, "NBFT2");
 	text_says(all.skipped, "NBFT SSNS 3 nqn.away unavailable");
 	cr_assert_eq(lines_saying(all.skipped, "NBFT security_profile_4"), 2);
-	cr_assert_eq(lines_saying(all.skipped, "SSNS_2 not_applied"), 1);
+	text_says(all.skipped, "SSNS_2 not_applied: authentication key cipher_suites DH_groups "
+			       "hash_functions options");
+	cr_assert_null(all.entry[0].value[NVMF_TLS]);
 	kernel_nvmf_conf_free(&all);
 	tree_free(&tree);
+}
+
+/* The profile of the second subsystem and of the discovery controller, with these flags. */
+static void read_profile(struct nvmf_entries *all, struct built *b, unsigned flags)
+{
+	struct tree tree = tree_new();
+
+	b->ssns[1].flags = put_le16(1 | NBFT_SSNS_SECURITY);
+	b->ssns[1].security = b->discovery.security = 4;
+	b->security.flags = put_le16((uint16_t)(NBFT_VALID | flags));
+	seal(b);
+	put_table(&tree, "NBFT", b);
+	*all = (struct nvmf_entries){ 0 };
+	cr_assert_eq(kernel_nvmf_conf_nbft(tree.root, all, &why), 0, "%s", why.text);
+	tree_free(&tree);
+}
+
+Test(nbft, tls_where_a_profile_requires_it)
+{
+	static const unsigned required[] = { 0x40, 0x60 }, optional[] = { 0, 0x20 };
+	struct built b = build();
+	struct nvmf_entries all;
+
+	for (unsigned i = 0; i < 2; i++) {
+		read_profile(&all, &b, required[i]);
+		cr_assert_eq(all.count, 3);
+		cr_assert_str_eq(all.entry[0].value[NVMF_TLS], "", "shared with another namespace");
+		cr_assert_null(all.entry[1].value[NVMF_TLS], "no profile");
+		cr_assert_str_eq(all.entry[2].from, "NBFT discovery 1");
+		cr_assert(!all.entry[2].discover && !all.entry[2].uri);
+		diag_says(all.entry[2].damage, DIAG_UNSUPPORTED, NULL, "requires_TLS URI");
+		kernel_nvmf_conf_free(&all);
+		read_profile(&all, &b, optional[i]);
+		cr_assert_null(all.entry[0].value[NVMF_TLS]);
+		cr_assert(all.entry[2].discover && !all.entry[2].damage);
+		cr_assert_eq(lines_saying(all.skipped, "security"), 0);
+		kernel_nvmf_conf_free(&all);
+	}
+	b.ssns[1].nqn = b.ssns[2].nqn; /* a connection of its own */
+	read_profile(&all, &b, required[0]);
+	cr_assert_eq(all.count, 4);
+	cr_assert_null(all.entry[0].value[NVMF_TLS]);
+	cr_assert_str_eq(all.entry[2].value[NVMF_NQN], "nqn.away");
+	cr_assert_str_eq(all.entry[2].value[NVMF_TLS], "");
+	kernel_nvmf_conf_free(&all);
+}
+
+Test(nbft, nothing_is_connected_without_its_profile)
+{
+	struct nvmf_entries all;
+	struct built b;
+
+#define MISSING(field, to)                                                                         \
+	do {                                                                                       \
+		b = build();                                                                       \
+		b.field = to;                                                                      \
+		read_profile(&all, &b, 0);                                                         \
+		cr_assert_str_eq(all.entry[0].value[NVMF_NQN], "nqn.disk", "%s", #field);          \
+		cr_assert_eq(all.entry[0].nsid, 1, "%s", #field);                                  \
+		for (unsigned i = 2; i < all.count; i++)                                           \
+			cr_assert_eq(all.entry[i].damage->code, DIAG_PROTOCOL, "%s", #field);      \
+		cr_assert_str_eq(all.entry[all.count - 1].from, "NBFT SSNS 2", "%s", #field);      \
+		diag_says(all.entry[all.count - 1].damage, DIAG_PROTOCOL, NULL, "security");       \
+		kernel_nvmf_conf_free(&all);                                                       \
+	} while (0)
+	MISSING(security.index, 5);
+	MISSING(security.id, 9);
+	MISSING(control.security, list(UINT32_MAX, 64, 1));
+	MISSING(control.security, list(offsetof(struct built, security), 63, 1));
+	MISSING(control.security, list(0, 0, 0));
 }
 
 static int collect(const char *word, void *arg)
@@ -407,8 +481,7 @@ Test(nbft, optional_parts_that_are_invalid)
 	IGNORED(ssns[0].extended, ref(0, 0));
 	IGNORED(ssns[0].extended, ref(LEN - 17, 18));
 	IGNORED(extended.ssns, put_le16(2));
-	IGNORED(control.security, list(UINT32_MAX, 64, 1));
-	IGNORED(security.id, 9);
+	IGNORED(security.flags, put_le16(0));
 	IGNORED(security.ciphers, ref(0, 1));
 	IGNORED(tcp[0].host, ref(LEN, 1));
 	cr_assert_str_eq(nbft.hfi[0].host, "");
