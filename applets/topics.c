@@ -42,6 +42,7 @@ const char applet_uri_help[] =
 	"  dhchap-secret-file=FILE       DH-HMAC-CHAP (nvme+...)\n"
 	"  tls-key-file=FILE     TLS with a key in the interchange format (nvme+tcp)\n"
 	"  tls-psk-file=FILE, tls-certificates=DIR  TLS (nbds)\n"
+	"  tls=optional          TLS if the server offers it: insecure (nbd)\n"
 	"  hdr_digest=1, data_digest=1   digests (nvme+tcp, iscsi)\n"
 	"A wrong key is an error that lists the known ones. All keys: man rdmastor-uri\n"
 	"\n"

@@ -197,6 +197,8 @@ static void path_admit(struct path *path)
 		path_end(path, &why);
 		return;
 	}
+	if (path->leaf->why.err)
+		paths_report(paths, true, "%s: %s", path->uri.spelling, path->leaf->why.text);
 	path_joins(path);
 	paths_resize(paths);
 }
@@ -251,6 +253,8 @@ static void paths_up(struct paths *paths)
 			if (bdev->status_text != path->leaf->status_text)
 				bdev->status_text = NULL;
 		}
+		if (!bdev->why.err)
+			bdev->why = path->leaf->why;
 		path_joins(path);
 	}
 	bdev->lim.max[IO_COMPARE_WRITE] = 0; /* a replay could execute it twice */

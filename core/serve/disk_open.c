@@ -220,7 +220,8 @@ int disk_allow(const char *text)
 		else if (is_disk(key))
 			err = disk_allow(key->value);
 	}
-	if (!err && uri && !strncmp(uri->scheme, "nbds", 4))
+	if (!err && uri && !strncmp(uri->scheme, "nbd", 3) &&
+		(uri->scheme[3] == 's' || uri_has(uri, "tls")))
 		err = tls_client_allow(
 			uri_value(uri, "tls-psk-file"), uri_value(uri, "tls-certificates"));
 	free(uri);

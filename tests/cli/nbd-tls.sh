@@ -34,6 +34,8 @@ error 1 auth "unix:$SOCK" 'requires TLS nbds' ours info "$URI"
 down
 kit --tls=require --tls-certificates=ca --tls-verify-peer memory 64M
 copies "$cert&tls-hostname=localhost"
+ours info "$cert&tls-hostname=other&tls-verify-peer=no" --json >out 2>err || die "$(cat err)"
+grep -q 'warning: .*tls-verify-peer=no is insecure: anyone on the network can act as the server' err || die "no warning: $(cat err)"
 error 1 auth "unix:$SOCK" "another.name 'other'" ours info "$cert&tls-hostname=other"
 error 1 closed "unix:$SOCK" 'certificate' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous&tls-verify-peer=no"
 error 1 auth "unix:$SOCK" 'ca-cert.pem' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous"
@@ -42,6 +44,33 @@ grep -qF "nbds+unix:///?socket=$SOCK&tls-certificates=" out || die "$(cat out)"
 down
 kit memory 1M
 error 1 unsupported "unix:$SOCK" 'not offer TLS nbds' ours info "$key"
+
+# TLS only if the server offers it. A server that offers it must complete it, for each connection to the disk.
+optional="${key/nbds/nbd}&tls=optional"
+insecure() { # SECURITY WARNING URI
+	ours info "$3" --json >info.out 2>info.err || die "$3: $(cat info.err)"
+	same "security of $3" "$(jq -r .security info.out)" "$1"
+	same "warnings of $3" "$(grep -c "warning: .*$2" info.err)" 1
+}
+insecure file-permissions 'tls=optional is insecure, and the server does not offer TLS: anyone' "$optional"
+ours discover "$optional" >out || die discover
+grep -q '[?&]tls=optional' out || die "$(cat out)"
+down
+conf_server "$PWD/disk"
+insecure file-permissions 'does not offer TLS' "${optional/?socket/x?socket}"
+conf_down
+kit --tls=on --tls-psk=keys memory 1M
+insecure tls-psk 'tls=optional is insecure: anyone on the network can turn TLS off; use nbds' "$optional"
+error 1 closed "unix:$SOCK" "closed 'alice' another.key" ours info "${bad/nbds/nbd}&tls=optional"
+
+# a server that returns without TLS: the disk returns, too, with the warning
+offer "$optional" --nbd "unix:$PWD/export"
+same warnings "$(grep -c 'use nbds' err)" 1
+down KILL
+kit memory 1M
+ours info "nbd+unix:///?socket=$PWD/export" >out || die "$(cat err)"
+wait_until grep -q 'the server does not offer TLS: anyone' err
+stop
 down
 
 # qemu-nbd

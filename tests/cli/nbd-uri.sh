@@ -29,6 +29,8 @@ of_it 2 usage "iface= \\<15\\>" "nbd://127.0.0.1/?iface="
 for key in tls-psk-file=x tls-certificates=x tls-hostname=x tls-verify-peer=0; do
 	of_it 2 usage "${key%=*}= TLS nbds" "$URI&$key"
 done
+of_it 2 usage 'tls=maybe expected.tls=optional$' "$URI&tls=maybe"
+of_it 2 usage 'nbds.requires.TLS nbd.with.tls=optional' "nbds://127.0.0.1/?tls=optional"
 of_it 2 usage "'tls-type'" "nbds://127.0.0.1/x?tls-type=x509"
 of_it 2 usage "'me' TLS nbds" "nbd://me@127.0.0.1/"
 says 1 not-found "unix:$TMP/nosuch" 'no.such.file' "nbd+unix:///?socket=$TMP/nosuch"

@@ -91,12 +91,47 @@ static void settle(struct nbd_ini_dev *dev)
 	addr_text(&dev->conf.dst, dev->conf.where);
 }
 
+/* Further connections are as secure as the first one. */
+static void settle_tls(struct nbd_ini_dev *dev)
+{
+	struct nbd_ini_conf *conf = &dev->conf;
+
+	conf->tls_optional = false;
+	if (dev->link.handshake.tls)
+		return;
+	tls_creds_free(conf->tls);
+	conf->tls = NULL;
+	conf->psk = false;
+}
+
+static void warn(struct nbd_ini_dev *dev, const char *text)
+{
+	diag_set(&dev->bdev.why, DIAG_AUTH, EPERM, "%s", text);
+}
+
+/* The opener prints it. */
+static void warn_insecure(struct nbd_ini_dev *dev, bool optional)
+{
+	if (optional && !dev->conf.tls)
+		warn(dev, "tls=optional is insecure, and the server does not offer TLS: anyone on "
+			  "the network can read and change the data");
+	else if (optional)
+		warn(dev, "tls=optional is insecure: anyone on the network can turn TLS off; use "
+			  "nbds");
+	else if (dev->conf.tls_files.no_verify)
+		warn(dev, "tls-verify-peer=no is insecure: anyone on the network can act as the "
+			  "server");
+}
+
 static void link_up(struct nbd_ini_link *link)
 {
 	struct nbd_ini_dev *dev = container_of(link, struct nbd_ini_dev, link);
+	bool optional = dev->conf.tls_optional;
 	struct diag why = { 0 };
 
 	settle(dev);
+	settle_tls(dev);
+	warn_insecure(dev, optional);
 	snprintf(dev->security, sizeof(dev->security), "%s", link->stream->security);
 	dev->chain_len = link->stream->chain_len;
 	for (unsigned i = 0; i < dev->chain_len; i++)

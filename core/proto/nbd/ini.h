@@ -34,6 +34,7 @@ struct nbd_ini_conf {
 	uint16_t depth, links;
 	struct tls_files tls_files;   /* texts of the URI, until nbd_ini_conf_tls() */
 	bool secure, psk;             /* with TLS, by a pre-shared key */
+	bool tls_optional;            /* until UP: in clear if the server does not offer TLS */
 	struct tls_creds *tls;        /* NULL: without TLS */
 	char tls_hostname[ADDR_HOST]; /* in the server's certificate; "": any */
 };

@@ -45,6 +45,24 @@ static int tcp_dst(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag
 	return known < 0 ? known : 0;
 }
 
+/* tls=optional is LIBNBD_TLS_ALLOW of libnbd, which has no key for it. */
+static int tls_mode(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
+{
+	const char *mode = uri_value(uri, "tls");
+
+	conf->secure = !strncmp(uri->scheme, "nbds", 4);
+	if (!mode)
+		return 0;
+	if (strcmp(mode, "optional"))
+		return diag_set(
+			diag, DIAG_USAGE, EINVAL, "invalid tls=%s: expected tls=optional", mode);
+	if (conf->secure)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"nbds requires TLS: expected nbd with tls=optional");
+	conf->secure = conf->tls_optional = true;
+	return 0;
+}
+
 /* The keys of libnbd, and the user of the key; `nbd` without TLS has none of them. */
 static int tls_keys(struct nbd_ini_conf *conf, struct uri *uri, struct diag *diag)
 {
@@ -92,8 +110,9 @@ int nbd_ini_conf_init(
 		.detect_ms = env->detect_ms };
 	if (conf->detect_ms && conf->detect_ms < DETECT_MIN_MS)
 		conf->detect_ms = DETECT_MIN_MS;
-	conf->secure = !strncmp(uri->scheme, "nbds", 4);
-	err = tls_keys(conf, uri, diag);
+	err = tls_mode(conf, uri, diag);
+	if (!err)
+		err = tls_keys(conf, uri, diag);
 	if (!err)
 		err = uri_u32(uri, "queues", 1, 256, &links, diag);
 	if (!err)

@@ -76,8 +76,11 @@ void nbd_ini_handshake_secured(struct nbd_ini_handshake *h)
 	step_to(h, first_step(h));
 }
 
-static int no_tls(struct diag *diag, const char *quoted)
+static int no_tls(struct nbd_ini_handshake *h, struct diag *diag, const char *quoted)
 {
+	h->tls = false;
+	if (h->tls_optional)
+		return 0;
 	diag_set(diag, DIAG_UNSUPPORTED, ENOTSUP, "the server does not offer TLS%s", quoted);
 	return diag_hint(diag, "without encryption and authentication: use nbd instead of nbds");
 }
@@ -100,8 +103,8 @@ static int greeting(struct nbd_ini_handshake *h, const uint8_t *p, size_t len, s
 	flags = get_be16(hi->flags);
 	h->zeroes = !(flags & NBD_FLAG_NO_ZEROES);
 	client_flags(h, flags);
-	if (h->tls && !(flags & NBD_FLAG_FIXED_NEWSTYLE))
-		return no_tls(diag, "");
+	if (h->tls && !(flags & NBD_FLAG_FIXED_NEWSTYLE) && no_tls(h, diag, ""))
+		return -ENOTSUP;
 	if (flags & NBD_FLAG_FIXED_NEWSTYLE)
 		step_to(h, h->tls ? INI_STARTTLS : first_step(h));
 	else if (h->listed)
@@ -219,7 +222,10 @@ static int handle_starttls(struct nbd_ini_handshake *h, uint32_t type, const uin
 		return malformed(diag, "unexpected reply to NBD_OPT_STARTTLS");
 	if (nbd_text_get(message, sizeof(message), text, len))
 		snprintf(quoted, sizeof(quoted), ": '%s'", message);
-	return no_tls(diag, quoted);
+	if (no_tls(h, diag, quoted))
+		return -ENOTSUP;
+	step_to(h, first_step(h));
+	return 0;
 }
 
 static int handle_structured_reply(struct nbd_ini_handshake *h, uint32_t type, struct diag *diag)

@@ -32,8 +32,9 @@ struct nbd_ini_handshake {
 	void (*listed)(struct nbd_ini_handshake *, const uint8_t *name, size_t len);
 	struct nbd_ini_negotiated negotiated;
 	uint8_t step;
-	bool tls;    /* open the export, or list them, over TLS */
-	bool zeroes; /* the reply to EXPORT_NAME ends with them */
+	bool tls;          /* open the export, or list them, over TLS */
+	bool tls_optional; /* in clear if the server does not offer TLS: clears `tls` */
+	bool zeroes;       /* the reply to EXPORT_NAME ends with them */
 	bool has_export;
 	unsigned replies; /* to the current option */
 	size_t out_len;   /* bytes to send before the next feed */

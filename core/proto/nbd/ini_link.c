@@ -285,6 +285,7 @@ static void init(struct nbd_ini_link *link, struct loop *loop, const struct nbd_
 	link->timer.fire = handshake_timeout;
 	link->handshake.name = conf->name;
 	link->handshake.tls = conf->tls;
+	link->handshake.tls_optional = conf->tls_optional;
 }
 
 int nbd_ini_link_dial(struct nbd_ini_link *link, struct loop *loop, const struct nbd_ini_conf *conf,

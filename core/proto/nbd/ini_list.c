@@ -18,7 +18,7 @@ struct listing {
 
 static void listed(struct nbd_ini_handshake *handshake, const uint8_t *name, size_t len)
 {
-	static const char *const keys[] = { "socket", "src", "iface", "tls-psk-file",
+	static const char *const keys[] = { "socket", "src", "iface", "tls", "tls-psk-file",
 		"tls-certificates", "tls-hostname", "tls-verify-peer", NULL };
 	struct listing *list = container_of(handshake, struct listing, link.handshake);
 	const struct uri *uri = list->uri;

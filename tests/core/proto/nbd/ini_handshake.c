@@ -269,6 +269,34 @@ Test(nbd_ini_handshake, tls_comes_first)
 	cr_assert_eq(ack(NBD_OPT_STRUCTURED_REPLY), 20);
 }
 
+Test(nbd_ini_handshake, optional_tls_is_left_out_if_the_server_refuses_it)
+{
+	begin("x");
+	h.tls = h.tls_optional = true;
+	greet(3);
+	RECEIVE("\0\0\0\3IHAVEOPT\0\0\0\5\0\0\0\0");
+	cr_assert_eq(rep(NBD_OPT_STARTTLS, NBD_REP_ERR_POLICY, "no", 2), 22);
+	cr_assert_not(h.tls);
+	RECEIVE("IHAVEOPT\0\0\0\10\0\0\0\0");
+	cr_assert_eq(ack(NBD_OPT_STRUCTURED_REPLY), 20);
+	begin("x");
+	h.tls = h.tls_optional = true;
+	greet(2); /* no fixed newstyle */
+	cr_assert_not(h.tls);
+	cr_assert_eq(h.step, INI_EXPORT_NAME);
+	begin("x");
+	h.tls = h.tls_optional = true;
+	greet(3);
+	cr_assert_eq(ack(NBD_OPT_STARTTLS), 20);
+	cr_assert(h.tls);
+	cr_assert_eq(h.step, INI_SECURING);
+	begin("x");
+	h.tls = h.tls_optional = true;
+	greet(3);
+	cr_assert_lt(rep(NBD_OPT_STARTTLS, NBD_REP_SERVER, "", 0), 0);
+	diag_says(&why, DIAG_PROTOCOL, "", "unexpected STARTTLS");
+}
+
 /* A server, or who speaks for it, can't talk the client out of TLS. */
 Test(nbd_ini_handshake, no_server_gets_a_client_without_tls)
 {
