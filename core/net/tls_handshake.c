@@ -384,11 +384,33 @@ static int finish(struct tls_conn *tls)
 	return set_keys(tls);
 }
 
+/* A client may offer a key, in a first ClientHello or for another key exchange, that the handshake
+ * does not use: then its name proves nothing. */
+static void forget_unused_key(struct tls_conn *tls)
+{
+	if (!tls->creds->server ||
+		tls->ssl.MBEDTLS_PRIVATE(state) != MBEDTLS_SSL_SERVER_CERTIFICATE)
+		return;
+	tls->peer[0] = 0;
+	tls->unknown_user = false;
+}
+
+static int handshake(struct tls_conn *tls)
+{
+	int result = 0;
+
+	while (!result && !mbedtls_ssl_is_handshake_over(&tls->ssl)) {
+		result = mbedtls_ssl_handshake_step(&tls->ssl);
+		forget_unused_key(tls);
+	}
+	return result;
+}
+
 void tls_handshake_run(struct offload *job)
 {
 	struct tls_conn *tls = container_of(job, struct tls_conn, job);
 	bool flight_sent = tls->creds->server && tls->secret_len;
-	int result = mbedtls_ssl_handshake(&tls->ssl);
+	int result = handshake(tls);
 
 	if (result == MBEDTLS_ERR_SSL_WANT_READ || result == MBEDTLS_ERR_SSL_WANT_WRITE)
 		return;

@@ -177,6 +177,30 @@ Test(tls_handshake, keys_and_certificates_at_one_server)
 	works(&member, &both, "disk.example", "CN=alice", "CN=server");
 }
 
+/* The client offers its key for a key exchange that the server does not use. Another client could
+ * do the same without the key. */
+Test(tls_handshake, key_that_is_not_used)
+{
+	static const struct tls_texts both = {
+		.psk_file = TLS_ALICE, .user = "alice", .ca = CERT_CA
+	};
+	static const struct tls_texts server = {
+		.psk_file = TLS_ALICE, .cert = CERT_SERVER, .key = CERT_SERVER_KEY
+	};
+
+	works(&both, &server, "disk.example", "alice", "");
+	tls_ends_begin(&both, &server, "disk.example");
+	mbedtls_ssl_conf_tls13_key_exchange_modes(&tls_end[CLIENT].creds->conf,
+		MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_PSK |
+			MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL);
+	tls_ends_handshake(SIZE_MAX);
+	for (unsigned i = 0; i < 2; i++)
+		cr_assert(tls_end[i].tls->secured, "%s", why_of(i));
+	cr_assert_str_eq(tls_end[CLIENT].tls->peer, "CN=server");
+	cr_assert_str_eq(tls_end[SERVER].tls->peer, "");
+	tls_ends_finish();
+}
+
 Test(tls_handshake, server_that_is_not_trusted)
 {
 	static const struct tls_texts elsewhere = { .ca = CERT_OTHER_CA },
