@@ -103,16 +103,28 @@ static int query_all(struct call *call, struct loop *loop, int root, struct nvmf
 	return err;
 }
 
+/* Of several controllers it is not known which one has reported a record. */
+static bool make_uri(const struct nvmf_queries *all, const struct nvmf_record *r, char uri[URI_MAX])
+{
+	if (!nvmf_record_uri(r, uri))
+		return false;
+	if (all->count == 1)
+		nvmf_record_add_keys(r, uri, &all->query->uri);
+	return true;
+}
+
 /* nvme-cli has no such line. */
-static void print_uri(struct call *call, const struct nvmf_record *r)
+static void print_uri(
+	struct call *call, const struct nvmf_queries *all, const struct nvmf_record *r)
 {
 	char uri[URI_MAX];
 
-	if (strncmp(call->name, "nvme ", 5) && nvmf_record_uri(r, uri))
+	if (strncmp(call->name, "nvme ", 5) && make_uri(all, r, uri))
 		out_text(call->out, "uri", "uri:     ", "%s", uri);
 }
 
-static void print_record(struct call *call, unsigned number, const struct nvmf_record *r)
+static void print_record(struct call *call, const struct nvmf_queries *all, unsigned number,
+	const struct nvmf_record *r)
 {
 	const char *trtype = nvmf_trtype_str(r->trtype);
 	struct out *out = call->out;
@@ -141,22 +153,24 @@ static void print_record(struct call *call, unsigned number, const struct nvmf_r
 	}
 	if (r->hops)
 		out_u64(out, "hops", NULL, r->hops);
-	print_uri(call, r);
+	print_uri(call, all, r);
 	out_end(out);
 }
 
-static void print_uris(struct out *out, const struct nvmf_log *log)
+static void print_uris(struct out *out, const struct nvmf_queries *all)
 {
+	const struct nvmf_log *log = &all->log;
 	char uri[URI_MAX];
 
 	for (unsigned i = 0; i < log->count; i++)
-		if (nvmf_record_uri(&log->record[i], uri))
+		if (make_uri(all, &log->record[i], uri))
 			out_line(out, "%s", uri);
 }
 
 /* Print the records of the queried controllers, then those behind referrals. */
-static void print_log(struct call *call, const struct nvmf_log *log)
+static void print_log(struct call *call, const struct nvmf_queries *all)
 {
+	const struct nvmf_log *log = &all->log;
 	unsigned own = 0, number = 0;
 	struct out *out = call->out;
 
@@ -169,14 +183,14 @@ static void print_log(struct call *call, const struct nvmf_log *log)
 		(unsigned long long)log->genctr);
 	for (unsigned i = 0; i < log->count; i++)
 		if (!log->record[i].hops)
-			print_record(call, number++, &log->record[i]);
+			print_record(call, all, number++, &log->record[i]);
 	if (own < log->count) {
 		out_line(out, "%s", "");
 		out_line(out, "Records behind referrals: %u", log->count - own);
 	}
 	for (unsigned i = 0; i < log->count; i++)
 		if (log->record[i].hops)
-			print_record(call, number++, &log->record[i]);
+			print_record(call, all, number++, &log->record[i]);
 	out_end(out);
 }
 
@@ -199,9 +213,9 @@ static int print_results(struct call *call, const struct nvmf_queries *all)
 	const struct diag *first = all->fails || !all->log.failures ? NULL : &failure->why;
 
 	if (opts->uris && !opts->common.json)
-		print_uris(call->out, &all->log);
+		print_uris(call->out, all);
 	else
-		print_log(call, &all->log);
+		print_log(call, all);
 	if (all->log.failures)
 		out_list(call->out, "failed_referrals");
 	for (unsigned i = 0; i < all->log.failures; i++)

@@ -56,6 +56,9 @@ void nvmf_log_free(struct nvmf_log *);
 
 /* Write the URI of a record's subsystem. False: not an NVM subsystem, or no URI can name it. */
 bool nvmf_record_uri(const struct nvmf_record *, char uri[URI_MAX]);
+/* Append the keys of the discovery controller's URI that its subsystems need as well, if the record
+ * has the same transport: how to reach them, and the files of secrets. */
+void nvmf_record_add_keys(const struct nvmf_record *, char uri[URI_MAX], struct uri *controller);
 
 /* Return the names that nvme-cli prints; "unrecognized" for other values. */
 const char *nvmf_trtype_str(uint8_t), *nvmf_adrfam_str(uint8_t), *nvmf_subtype_str(uint8_t),

@@ -39,6 +39,10 @@ error 1 auth "$port" 'TLS unknown.host' ours info "$(uri nqn.other)&tls-key-file
 error 1 auth "$port" 'requires.authentication' ours info "$both"
 error 1 auth "$port" 'authentication' ours info "$(uri "$HOST")"
 same 'the discovery log' "$(discovered "$HOST")" 'required, sq flow control disable supported, tls13'
+for query in "$(uri "$HOST")&tls-key-file=one" "$both&dhchap-secret-file=secret"; do
+	ours nvmf-discover "${query/$NQN/}" --uris >uris
+	same 'security of the printed URI' "$(security "$(<uris)")" "$(security "$query")"
+done
 stop
 ! grep -e "${one:16:40}" -e "${two:16:40}" log err out || die 'a key was printed'
 

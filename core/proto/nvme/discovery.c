@@ -617,6 +617,21 @@ bool nvmf_record_uri(const struct nvmf_record *record, char uri[URI_MAX])
 	return true;
 }
 
+static uint8_t trtype_of(const struct uri *uri)
+{
+	return strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
+}
+
+void nvmf_record_add_keys(
+	const struct nvmf_record *record, char text[URI_MAX], struct uri *controller)
+{
+	static const char *const keys[] = { "rdma", "crc", "dev", "src", "iface", "hostnqn",
+		"dhchap-secret-file", "dhchap-ctrl-secret-file", "tls-key-file", NULL };
+
+	if (record->trtype == trtype_of(controller))
+		uri_add_keys(text, controller, keys);
+}
+
 struct awaited {
 	struct nvmf_discovery discovery;
 	volatile int finished;
@@ -632,9 +647,7 @@ static void awaited(struct nvmf_discovery *discovery)
 int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 	void (*found)(const char *uri, void *user), void *user, struct diag *diag)
 {
-	static const char *const keys[] = { "rdma", "crc", "dev", "src", "iface", "tls-key-file",
-		NULL };
-	uint8_t trtype = strcmp(uri->scheme, "nvme+tcp") ? NVMF_TRTYPE_RDMA : NVMF_TRTYPE_TCP;
+	uint8_t trtype = trtype_of(uri);
 	struct awaited wait = { .discovery.done = awaited };
 	struct nvmf_log *log = &wait.discovery.log;
 	struct nvme_conf conf;
@@ -655,7 +668,7 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 
 		if (record->trtype != trtype || !nvmf_record_uri(record, text))
 			continue;
-		uri_add_keys(text, uri, keys);
+		nvmf_record_add_keys(record, text, uri);
 		found(text, user);
 	}
 	nvmf_log_free(log);
