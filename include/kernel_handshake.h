@@ -41,6 +41,8 @@ struct kernel_psk {
 /* The hash of a key is in its identity (NVMe TCP Transport 1.1, 3.6.1.3), "NVMe1R02 …"; of another
  * one its length decides. */
 bool kernel_psk_is_sha384(const char *identity, unsigned len);
+/* Read the identity of a key, which only its owner may: -ENOKEY, -EACCES. */
+int kernel_psk_identity(int32_t serial, char identity[KERNEL_PSK_IDENTITY]);
 /* Read a key by its number: -ENOKEY, -EACCES. */
 int kernel_psk_read(int32_t serial, struct kernel_psk *, struct diag *);
 /* The number of the key with exactly this identity in a keyring that is linked to this thread or

@@ -79,6 +79,10 @@ struct nvmf_ctrl {
 		src_addr[ADDR_TEXT];
 	int ctrl_loss_tmo, reconnect_delay, fast_io_fail_tmo; /* seconds */
 	unsigned queues; /* with the admin queue; 0: not reported */
+	bool tls;        /* made with TLS */
+	/* numbers of the kernel's keys: of the connection, 0: lost, or not reported; and the one
+	 * that was specified, 0: none, or not reported */
+	int32_t tls_key, tls_configured_key;
 };
 /* List fabrics controllers by number. The caller frees the list. */
 int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag *);

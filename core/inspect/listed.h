@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached to this host, as kernel_list_new() finds it. */
 #pragma once
+#include "kernel_handshake.h"
 #include "kernel_iscsi.h"
 #include "kernel_status.h"
 #include "policy.h"
@@ -31,6 +32,13 @@ struct list_iscsi {
 	int restored_by_pid;
 };
 
+/* What only NVMe/TCP connections with TLS have. */
+struct list_tls {
+	bool is;
+	int32_t key, configured_key;        /* numbers of the kernel's keys: see struct nvmf_ctrl */
+	char identity[KERNEL_PSK_IDENTITY]; /* of the former; "": not reported */
+};
+
 /* One connection, or one process that serves a local device; "": not reported. */
 struct list_link {
 	char name[32];     /* "nvme0", "host6", "session1", "nbd0", "ublkb0"; mounts "" */
@@ -53,6 +61,7 @@ struct list_link {
 	bool ours;                  /* created by rdmastor */
 	struct list_loss loss;
 	struct list_iscsi iscsi;
+	struct list_tls tls;
 };
 
 struct list_gid {
@@ -114,6 +123,8 @@ struct kernel_list {
 	struct list_path *path; /* paths of one disk are adjacent */
 	struct list_port *port;
 	unsigned links, disks, paths, ports;
+	/* a process answers the kernel's requests for TLS handshakes; read if a link has TLS */
+	bool handshakes_answered;
 };
 /* Fill in a list; kernel_list_clear() frees its contents. A failure leaves nothing to free. */
 int kernel_list(int root, struct kernel_list *, struct diag *);

@@ -14,6 +14,17 @@ static int seconds(int value)
 	return value == VALUE_OFF ? VALUE_OFF : value == VALUE_UNKNOWN ? VALUE_UNKNOWN : value;
 }
 
+static void read_tls(const struct listing *list, const struct nvmf_ctrl *ctrl, struct list_tls *tls)
+{
+	tls->is = ctrl->tls;
+	tls->key = ctrl->tls_key;
+	tls->configured_key = ctrl->tls_configured_key;
+	if (!tls->key || kernel_psk_identity(tls->key, tls->identity))
+		tls->identity[0] = 0;
+	if (tls->is)
+		list->to->handshakes_answered = kernel_handshakes_answered(list->root) == 1;
+}
+
 static struct list_link make_link(const struct listing *list, const struct nvmf_ctrl *ctrl)
 {
 	struct list_link link = kernel_list_link_new(ctrl->name, "nvme", ctrl->transport);
@@ -27,6 +38,7 @@ static struct list_link make_link(const struct listing *list, const struct nvmf_
 	COPY(link.bound, ctrl->host_traddr);
 	COPY(link.netdev, ctrl->host_iface);
 	link.queues = ctrl->queues;
+	read_tls(list, ctrl, &link.tls);
 	link.loss.retry_s = seconds(ctrl->reconnect_delay);
 	link.loss.fail_s = seconds(ctrl->fast_io_fail_tmo);
 	link.loss.give_up_s = seconds(ctrl->ctrl_loss_tmo);

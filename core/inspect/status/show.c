@@ -242,6 +242,12 @@ static const char *number(int value, char text[24])
 	return text;
 }
 
+/* The number of a key; "": none. */
+static const char *serial(int32_t key, char text[24])
+{
+	return number(key ? key : VALUE_UNKNOWN, text);
+}
+
 static const char *yes(int value)
 {
 	return value < 0 ? "" : value ? "yes" : "no";
@@ -268,14 +274,52 @@ static void session_row(
 			number(tmo->lu_reset, text[2]), number(tmo->target_reset, text[3]) });
 }
 
-/* Whether a path of the session is listed. */
+/* Whether a path of the connection is listed. */
 static bool is_listed(const struct kernel_list *list, unsigned link)
 {
 	bool listed = false;
 
 	for (unsigned i = 0; i < list->paths; i++)
 		listed |= list->path[i].link == (int)link;
-	return listed && list->link[link].iscsi.is;
+	return listed;
+}
+
+static bool is_listed_session(const struct kernel_list *list, unsigned link)
+{
+	return list->link[link].iscsi.is && is_listed(list, link);
+}
+
+static bool is_listed_tls(const struct kernel_list *list, unsigned link)
+{
+	return list->link[link].tls.is && is_listed(list, link);
+}
+
+static void tls_table(struct out *out, const struct kernel_list *list)
+{
+	static const char *const head[] = { "TLS", "KEY", "CONFIGURED", "RESTORED", "IDENTITY" };
+	struct table table = TABLE(out, head);
+	char text[2][24];
+	bool any = false;
+
+	for (unsigned i = 0; i < list->links; i++)
+		any |= is_listed_tls(list, i);
+	if (!any)
+		return;
+	out_line(out, "%s", "");
+	while (table_pass(&table, head))
+		for (unsigned i = 0; i < list->links; i++) {
+			const struct list_tls *tls = &list->link[i].tls;
+
+			if (is_listed_tls(list, i))
+				table_row(&table,
+					(const char *const[]){ list->link[i].name,
+						serial(tls->key, text[0]),
+						serial(tls->configured_key, text[1]),
+						yes(list->handshakes_answered), tls->identity });
+		}
+	if (!list->handshakes_answered)
+		out_line(out, "connections with TLS that are lost will not be restored: "
+			      "start rdmastor tls-daemon --daemon, or tlshd");
 }
 
 static void sessions_table(struct out *out, const struct kernel_list *list)
@@ -303,7 +347,7 @@ static void agreed_table(struct out *out, const struct kernel_list *list)
 		for (unsigned i = 0; i < list->links; i++) {
 			const struct kernel_iscsi_agreed_params *is = &list->link[i].iscsi.agreed;
 
-			if (is_listed(list, i))
+			if (is_listed_session(list, i))
 				table_row(&table,
 					(const char *const[]){ list->link[i].name,
 						yes(is->header_digest), yes(is->data_digest),
@@ -322,7 +366,7 @@ static void iscsi_tables(struct out *out, const struct kernel_list *list, bool v
 	bool any = false;
 
 	for (unsigned i = 0; i < list->links; i++)
-		any |= is_listed(list, i);
+		any |= is_listed_session(list, i);
 	if (!any)
 		return;
 	sessions_table(out, list);
@@ -378,6 +422,7 @@ static void show_text(
 			list->ports ? "" : "; no RDMA device");
 	multipath_table(out, list, what->list_before);
 	iscsi_tables(out, list, what->verbose);
+	tls_table(out, list);
 	if (serving && list->paths)
 		out_line(out, "%s", "");
 	serving_text(out, what->serving, what->before);

@@ -130,6 +130,16 @@ static void put_iscsi(struct out *out, const struct list_link *link, const struc
 	out_end(out);
 }
 
+static void put_tls(struct out *out, const struct kernel_list *list, const struct list_tls *tls)
+{
+	out_object(out, "tls");
+	put_number(out, "key", (uint64_t)tls->key);
+	put_number(out, "configured_key", (uint64_t)tls->configured_key);
+	out_nonempty(out, "identity", tls->identity);
+	out_bool(out, "restored", NULL, list->handshakes_answered);
+	out_end(out);
+}
+
 static void put_access(struct out *out, const struct list_path *path)
 {
 	out_nonempty(out, "access", path->access);
@@ -172,6 +182,8 @@ static void put_path(struct out *out, const struct kernel_list *list, const stru
 		put_loss(out, &link->loss);
 	if (link->iscsi.is)
 		put_iscsi(out, link, path);
+	if (link->tls.is)
+		put_tls(out, list, &link->tls);
 	put_access(out, path);
 	out_end(out);
 }

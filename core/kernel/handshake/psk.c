@@ -16,7 +16,7 @@ static long keyctl(int what, long a, long b, long c, long d)
 }
 
 /* "psk;0;0;3f030000;NVMe0R02 …": type, owner, group, rights, description. */
-static int read_identity(int32_t serial, char identity[KERNEL_PSK_IDENTITY])
+int kernel_psk_identity(int32_t serial, char identity[KERNEL_PSK_IDENTITY])
 {
 	char text[KERNEL_PSK_IDENTITY + 64];
 	long len = keyctl(KEYCTL_DESCRIBE, serial, (long)text, sizeof(text) - 1, 0);
@@ -62,7 +62,7 @@ static int read_psk(int32_t serial, struct kernel_psk *psk)
 	int err;
 
 	*psk = (struct kernel_psk){ .serial = serial };
-	err = read_identity(serial, psk->identity);
+	err = kernel_psk_identity(serial, psk->identity);
 	if (!err)
 		err = read_key(serial, psk);
 	psk->sha384 = !err && kernel_psk_is_sha384(psk->identity, psk->len);
@@ -83,7 +83,7 @@ static bool has_identity(int32_t serial, const char *identity)
 {
 	char text[KERNEL_PSK_IDENTITY];
 
-	return !read_identity(serial, text) && !strcmp(text, identity);
+	return !kernel_psk_identity(serial, text) && !strcmp(text, identity);
 }
 
 static int32_t find_in_list(const int32_t *serial, size_t count, const char *identity)

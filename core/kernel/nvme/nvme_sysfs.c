@@ -82,6 +82,28 @@ static void read_address(int root, struct nvmf_ctrl *ctrl)
 	}
 }
 
+/* "3f2a1b0c"; empty while the connection is lost */
+static int32_t read_key(int root, const char *ctrl, const char *name)
+{
+	char text[16], *end;
+	unsigned long number;
+
+	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/%s", ctrl, name) <= 0)
+		return 0;
+	number = strtoul(text, &end, 16);
+	return *end || number > INT32_MAX ? 0 : (int32_t)number;
+}
+
+static void read_tls(int root, struct nvmf_ctrl *ctrl)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), NVME_CLASS "/%s/tls_key", ctrl->name);
+	ctrl->tls = kernel_sys_exists(root, path);
+	ctrl->tls_key = read_key(root, ctrl->name, "tls_key");
+	ctrl->tls_configured_key = read_key(root, ctrl->name, "tls_configured_key");
+}
+
 int kernel_nvmf_state(int root, const char *name, char state[16])
 {
 	return ctrl_name(name) && kernel_sys_read(root, state, 16, NVME_CLASS "/%s/state", name) > 0
@@ -112,6 +134,7 @@ int kernel_nvmf_read_ctrl(int root, const char *name, struct nvmf_ctrl *ctrl)
 	ctrl->fast_io_fail_tmo = read_seconds(root, name, "fast_io_fail_tmo");
 	if (kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/queue_count", name) > 0)
 		ctrl->queues = (unsigned)strtoul(text, NULL, 10);
+	read_tls(root, ctrl);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* What is attached, on trees as kernels lay them out: also of adapters and connections that no VM
  * has. */
+/* Link: kernel_handshakes_answered kernel_psk_identity */
 #include "list.h"
 #include "kernel_status.h"
 #include "nvme_tree.h"
@@ -15,6 +16,21 @@
 
 #define IB        "sys/class/infiniband/"
 #define MULTIPATH "mpath-3600a0b80005ab1770000"
+
+static int answered;
+int __wrap_kernel_handshakes_answered(int root);
+int __wrap_kernel_handshakes_answered(int root)
+{
+	(void)root;
+	return answered;
+}
+
+int __wrap_kernel_psk_identity(int32_t serial, char identity[KERNEL_PSK_IDENTITY]);
+int __wrap_kernel_psk_identity(int32_t serial, char identity[KERNEL_PSK_IDENTITY])
+{
+	snprintf(identity, KERNEL_PSK_IDENTITY, "NVMe1R01 me nqn.t1 x=");
+	return serial == 0x1a2b3c4d ? 0 : -EACCES;
+}
 
 static void put(const struct tree *tree, const char *dir, const char *name, const char *text)
 {
@@ -236,6 +252,79 @@ Test(list, nvme_without_multipath)
 	cr_assert_eq(list.paths, 1);
 	cr_assert_str_eq(list.path[0].node, "nvme2n1");
 	cr_assert_str_eq(list.path[0].state, "");
+	kernel_list_clear(&list);
+	tree_free(&tree);
+}
+
+static char *shown(const struct kernel_list *list, bool json)
+{
+	struct kernel_serving none = { 0 };
+	struct status_show what = { .all = true, .serving = &none };
+	struct out out;
+	char *text;
+	size_t len;
+
+	out_init(&out, "status", json);
+	out.to = open_memstream(&text, &len);
+	kernel_status_show(&out, list, &what);
+	cr_assert_eq(out_fini(&out, NULL), 0);
+	fclose(out.to);
+	return text;
+}
+
+static void shows(const struct kernel_list *list, bool json, const char *words, unsigned lines)
+{
+	char *text = shown(list, json);
+
+	cr_assert_eq(json ? !text_missing(text, words) : lines_saying(text, words), lines,
+		"'%s' in %s", words, text);
+	free(text);
+}
+
+Test(list, nvme_with_tls)
+{
+	struct tree tree = tree_new();
+	struct kernel_list list;
+
+	for (unsigned i = 0; i < 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "nvme%u", i);
+		nvme_tree_ctrl(&tree, name, "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	}
+	put(&tree, "sys/class/nvme/nvme1", "tls_key", "1a2b3c4d");
+	put(&tree, "sys/class/nvme/nvme1", "tls_configured_key", "1a2b3c4e");
+	put(&tree, "sys/class/nvme/nvme2", "tls_key", "7");
+	tree_file(&tree, "sys/class/nvme/nvme3/tls_key", "");
+	answered = 1;
+	list = list_of(&tree);
+	cr_assert_eq(list.links, 4);
+	cr_assert_not(list.link[0].tls.is);
+	cr_assert(list.link[1].tls.is);
+	cr_assert_eq(list.link[1].tls.key, 0x1a2b3c4d);
+	cr_assert_eq(list.link[1].tls.configured_key, 0x1a2b3c4e);
+	cr_assert_str_eq(list.link[1].tls.identity, "NVMe1R01 me nqn.t1 x=");
+	cr_assert_eq(list.link[2].tls.key, 7);
+	cr_assert_eq(list.link[2].tls.configured_key, 0);
+	cr_assert_str_eq(list.link[2].tls.identity, "", "a key of another user");
+	cr_assert(list.link[3].tls.is, "lost");
+	cr_assert_eq(list.link[3].tls.key, 0);
+	shows(&list, false, "nvme0 yes", 0);
+	shows(&list, false, "nvme1 439041101 439041102 yes NVMe1R01_me_nqn.t1_x=", 1);
+	shows(&list, false, "nvme2 7_ -_ yes", 1);
+	shows(&list, false, "nvme3 -_ -_ yes", 1);
+	shows(&list, false, "tls-daemon", 0);
+	shows(&list, true,
+		"_tls_:{_key_:439041101,_configured_key_:439041102 "
+		"_identity_:_NVMe1R01_me_nqn.t1_x=_,_restored_:true}",
+		1);
+	shows(&list, true, "_tls_:{_restored_:true}", 1);
+	kernel_list_clear(&list);
+	answered = -EOPNOTSUPP;
+	list = list_of(&tree);
+	shows(&list, false, "nvme1 439041101 439041102 no", 1);
+	shows(&list, false, "will_not_be_restored tls-daemon", 1);
+	shows(&list, true, "_tls_:{_restored_:false}", 1);
 	kernel_list_clear(&list);
 	tree_free(&tree);
 }
