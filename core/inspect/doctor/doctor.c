@@ -13,6 +13,7 @@
 static void (*const topics[])(struct doctor *) = {
 	doctor_kernel,
 	doctor_features,
+	doctor_tls,
 	doctor_modules,
 	doctor_rdma,
 	doctor_limits,

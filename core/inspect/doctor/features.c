@@ -10,10 +10,11 @@ static const struct feature {
 	const char *name, *config, *use;
 	unsigned major, minor;  /* first release of Linux that has it */
 	const char *before_6_7; /* its name in the configuration until then; NULL: the same */
+	bool tls;               /* what a URI with TLS needs */
 } features[] = {
 	{ "NVMe authentication", "NVME_HOST_AUTH", "nvmf-connect --dhchap-secret-file", 6, 0,
 		"NVME_AUTH" },
-	{ "NVMe/TCP with TLS", "NVME_TCP_TLS", "nvmf-connect --tls", 6, 7 },
+	{ "NVMe/TCP with TLS", "NVME_TCP_TLS", "nvmf-connect --tls", 6, 7, .tls = true },
 };
 
 bool doctor_older(const struct doctor *doctor, unsigned major, unsigned minor)
@@ -35,7 +36,10 @@ static void check(struct doctor *doctor, const struct feature *feature, const ch
 
 	if (value == '?' && !old)
 		return;
-	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature", missing ? DOCTOR_INFO : DOCTOR_OK,
+	finding = doctor_add(doctor, DOCTOR_KERNEL, "feature",
+		!missing      ? DOCTOR_OK
+		: doctor->uri ? DOCTOR_WARNING
+			      : DOCTOR_INFO,
 		feature->name, missing ? "not part of this kernel: no %s" : "%s", feature->use);
 	finding->detail = !missing;
 	finding->missing = feature->name;
@@ -49,10 +53,11 @@ void doctor_features(struct doctor *doctor)
 {
 	char from[128], *config;
 
-	if (doctor->uri)
+	if (doctor->uri && !doctor_uses_tls(doctor))
 		return;
 	config = kernel_config(doctor->root, doctor->release, from, sizeof(from));
 	for (unsigned i = 0; i < sizeof(features) / sizeof(*features); i++)
-		check(doctor, &features[i], config);
+		if (!doctor->uri || features[i].tls)
+			check(doctor, &features[i], config);
 	free(config);
 }

@@ -35,6 +35,8 @@ bool doctor_needs_rdma(const struct doctor *);
 bool doctor_rdma_relevant(const struct doctor *);
 /* Whether the kernel is older than this release of Linux; false if unknown. */
 bool doctor_older(const struct doctor *, unsigned major, unsigned minor);
+/* Whether the URI is one of NVMe/TCP with TLS. */
+bool doctor_uses_tls(const struct doctor *);
 /* Return the remaining time divided by `part`, at least 1 ms. */
 uint32_t doctor_remaining_ms(const struct doctor *, unsigned part);
 /* Return the port of the URI or of its protocol; 0: none. */
@@ -63,7 +65,9 @@ bool doctor_untrusted_uri(const struct doctor *, char uri[URI_MAX]);
 
 /* The topics. */
 void doctor_kernel(struct doctor *);
-void doctor_features(struct doctor *); /* optional kernel features; only without a URI */
+/* Optional kernel features; with a URI, only what it needs. */
+void doctor_features(struct doctor *);
+void doctor_tls(struct doctor *);
 void doctor_modules(struct doctor *);
 void doctor_rdma(struct doctor *);
 void doctor_limits(struct doctor *);

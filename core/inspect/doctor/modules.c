@@ -15,6 +15,7 @@ static const struct part {
 	const char *use;
 	bool rdma;             /* useless without ib_core */
 	bool required;         /* nothing in userspace replaces it */
+	bool tls;              /* a URI with TLS needs it */
 	unsigned major, minor; /* first release of Linux that rdmastor can use it in; 0: any */
 } parts[] = {
 	{ "ib_core", "INFINIBAND", RDMA, "RDMA" },
@@ -24,6 +25,7 @@ static const struct part {
 	{ "nvme_fabrics", "NVME_FABRICS", "nvme+rdma nvme+tcp", "NVMe-oF" },
 	{ "nvme_rdma", "NVME_RDMA", "nvme+rdma", "NVMe over RDMA", true },
 	{ "nvme_tcp", "NVME_TCP", "nvme+tcp", "NVMe over TCP" },
+	{ "tls", "TLS", NULL, "nvmf-connect --tls", .tls = true },
 	{ "ib_iser", "INFINIBAND_ISER", "iser", "iSER", true },
 	{ "iscsi_tcp", "ISCSI_TCP", "iscsi", "iSCSI over TCP" },
 	{ "ib_srp", "INFINIBAND_SRP", "srp srp+cm", "SRP", true },
@@ -43,7 +45,8 @@ struct scan {
 
 static bool needed(const struct doctor *doctor, const struct part *part)
 {
-	return part->schemes && doctor_is(doctor, part->schemes);
+	return part->tls ? doctor_uses_tls(doctor)
+			 : part->schemes && doctor_is(doctor, part->schemes);
 }
 
 /* Return FAILURE if the disk of the URI can't be used without the module. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Kernel, modules, limits and identity: every check as it succeeds and as it fails, on trees of
  * files. */
-/* Link: geteuid kernel_module_load */
+/* Link: geteuid kernel_module_load kernel_handshakes_answered */
 #include "findings.h"
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -16,6 +17,14 @@ const char *__wrap_kernel_module_load(int root, const char *module);
 
 static uid_t user;
 static const struct tree *loads_into; /* NULL: loading fails */
+
+static int answered;
+int __wrap_kernel_handshakes_answered(int root);
+int __wrap_kernel_handshakes_answered(int root)
+{
+	(void)root;
+	return answered;
+}
 
 uid_t __wrap_geteuid(void)
 {
@@ -117,7 +126,57 @@ Test(doctor, features_that_a_kernel_may_lack)
 	feature_is("", NULL, tls, DOCTOR_OK, NULL);
 	examined_init(&e, "nvme+tcp://10.0.0.1/nqn.x");
 	doctor_features(&e.doctor);
+	doctor_tls(&e.doctor);
 	cr_assert_eq(e.doctor.findings, 0, "no URI needs them alone");
+	examined_free(&e);
+}
+
+#define TLS_URI "nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/k"
+
+static void handshakes_are(
+	const char *uri, bool connected, int is, enum doctor_state state, const char *words)
+{
+	struct examined e;
+
+	examined_init(&e, uri);
+	if (connected)
+		tree_file(&e.tree, "sys/class/nvme/nvme0/tls_key", "1a2b3c4d\n");
+	answered = is;
+	doctor_tls(&e.doctor);
+	if (words)
+		found_it(&e.doctor, "tls-handshakes", NULL, state, words);
+	else
+		cr_assert_eq(e.doctor.findings, 0);
+	examined_free(&e);
+}
+
+Test(doctor, who_answers_handshakes_of_tls)
+{
+	handshakes_are(TLS_URI, false, 1, DOCTOR_OK, "a_process_answers");
+	handshakes_are(TLS_URI, false, 0, DOCTOR_OK, "no_process nvmf-connect_will");
+	handshakes_are(TLS_URI, true, 0, DOCTOR_OK, "nvmf-connect_will");
+	handshakes_are(TLS_URI, false, -EOPNOTSUPP, DOCTOR_OK, NULL);
+	handshakes_are("iscsi://10.0.0.1/iqn.x", true, 0, DOCTOR_OK, NULL);
+	handshakes_are(NULL, false, 0, DOCTOR_OK, NULL);
+	handshakes_are(NULL, true, 1, DOCTOR_OK, "a_process_answers");
+	handshakes_are(NULL, true, 0, DOCTOR_WARNING, "not_be_restored tls-daemon tlshd");
+}
+
+Test(doctor, what_a_uri_with_tls_needs)
+{
+	struct examined e;
+
+	examined_init(&e, TLS_URI);
+	strcpy(e.doctor.release, "6.1.0-9");
+	doctor_features(&e.doctor);
+	cr_assert_eq(e.doctor.findings, 1, "only that of TLS");
+	found_it(&e.doctor, "feature", "NVMe/TCP with TLS", DOCTOR_WARNING, "not_part Linux_6.7");
+	doctor_modules(&e.doctor);
+	found_it(&e.doctor, "module", "tls", DOCTOR_WARNING, "--tls");
+	examined_free(&e);
+	examined_init(&e, "nvme+tcp://10.0.0.1/nqn.x");
+	doctor_modules(&e.doctor);
+	cr_assert_null(find_it(&e.doctor, "module", "tls"));
 	examined_free(&e);
 }
 
