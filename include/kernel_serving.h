@@ -79,6 +79,13 @@ struct serving_disk {
 	bool read_only;
 };
 
+/* A connected NVMe host. */
+struct serving_host {
+	char hostnqn[256], subnqn[256], traddr[ADDR_TEXT];
+	char security[32]; /* none, tls-psk, dh-hmac-chap */
+	char tls_version[8], tls_cipher[40], tls_identity[580];
+};
+
 /* One protocol by which a process offers its disks. */
 struct serving_front {
 	char protocol[16]; /* nvme, nbd, ublk */
@@ -87,7 +94,8 @@ struct serving_front {
 	uint64_t read_rate, written_rate; /* bytes per second, of the last seconds */
 	struct serving_disk *disk;
 	struct serving_listener *listener;
-	unsigned disks, listeners;
+	struct serving_host *host;
+	unsigned disks, listeners, hosts;
 };
 
 struct serving_process {

@@ -3,8 +3,10 @@
  * file. */
 #pragma once
 #include "diag.h"
+#include <stdbool.h>
 #include <stdint.h>
 
+struct addr;
 struct nvme_hosts;
 struct target;
 
@@ -18,6 +20,17 @@ void nvme_hosts_free(struct nvme_hosts *); /* wipes the secrets; NULL is allowed
  * what it did not need, or no longer does, is disconnected. On the
  * target's loop. */
 void nvme_serve_hosts(struct target *, const struct nvme_hosts *);
+/* A connected host. */
+struct nvme_served_host {
+	const char *hostnqn, *subnqn;
+	const struct addr *address;
+	/* of TLS: the identity of its key, and the name of the cipher suite; NULL: without TLS */
+	const char *identity, *cipher;
+	bool authenticated; /* by DH-HMAC-CHAP */
+};
+typedef void nvme_each_host(const struct nvme_served_host *, void *arg);
+/* Call it for each connected host. On the target's loop. */
+void nvme_serve_each_host(const struct target *, nvme_each_host *, void *arg);
 /* Parse names of a hash, such as "sha384", and a DH group, such as "ffdhe4096" or "null". */
 int nvme_chap_hash_parse(uint8_t *, const char *name, struct diag *);
 int nvme_chap_group_parse(uint8_t *, const char *name, struct diag *);

@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define PORT 4420
+#define PORT        4420
+#define HOSTS_SHOWN 256 /* in a status report, which must fit into a socket */
 
 struct nvme_front {
 	struct net_front net;     /* first member */
@@ -229,8 +230,45 @@ static void show(const struct front *front, struct out *out)
 	out_end(out);
 }
 
+struct host_list {
+	struct out *out;
+	unsigned shown;
+};
+
+static void show_host(const struct nvme_served_host *host, void *arg)
+{
+	struct host_list *list = arg;
+	struct out *out = list->out;
+	char address[ADDR_TEXT];
+	const char *security = host->identity && host->authenticated ? "tls-psk+dh-hmac-chap"
+			       : host->identity                      ? "tls-psk"
+			       : host->authenticated                 ? "dh-hmac-chap"
+								     : "none";
+
+	if (list->shown++ >= HOSTS_SHOWN)
+		return;
+	out_object(out, NULL);
+	out_text(out, "hostnqn", NULL, "%s", host->hostnqn);
+	out_text(out, "subnqn", NULL, "%s", host->subnqn);
+	out_text(out, "traddr", NULL, "%s", addr_host(host->address, address));
+	out_text(out, "security", NULL, "%s", security);
+	if (host->identity) {
+		out_text(out, "tls_version", NULL, "1.3");
+		out_text(out, "tls_cipher", NULL, "%s", host->cipher);
+		out_text(out, "tls_identity", NULL, "%s", host->identity);
+	}
+	out_end(out);
+	out_line(out, "host %s at %s: %s%s%s", host->hostnqn, address, security,
+		host->identity ? ", " : "", host->identity ? host->cipher : "");
+}
+
 static void status(const struct front *front, struct out *out)
 {
+	struct host_list list = { .out = out };
+
+	out_list(out, "hosts");
+	nvme_serve_each_host(net_of(front)->target, show_host, &list);
+	out_end(out);
 	net_show_status(net_of(front), out, "nvme", "hosts:   ", "queues:  ", show_disks);
 }
 

@@ -33,6 +33,33 @@ ours copy data "$(uri "$HOST")&tls-key-file=one" >/dev/null
 ours copy "$(uri "$HOST")&tls-key-file=one" back >/dev/null
 cmp data back
 
+# the status of the server shows the hosts that are connected, and how each has proven itself
+mkfifo hold
+hosts() { ours status --json | jq -r --argjson pid "$SERVER" '.serving[] | select(.pid == $pid) | .hosts // [] | .[] |
+	"\(.hostnqn) \(.subnqn) \(.traddr) \(.security) \(.tls_version) \(.tls_cipher) \(.tls_identity | .[:8])"'; }
+hosts_are() { [ "$(hosts)" = "$1" ]; }
+# connected URI HOST-AS-SHOWN
+connected() {
+	"$RDMASTOR" copy -q "$1" - >hold 2>hold.err & copy=$!
+	exec 8<hold
+	wait_until hosts_are "$2"
+}
+disconnect() {
+	exec 8<&-
+	wait "$copy" || true
+	wait_until hosts_are ''
+}
+connected "$(uri "$HOST")&tls-key-file=one" "$HOST $NQN 127.0.0.1 tls-psk 1.3 TLS_AES_128_GCM_SHA256 NVMe1R01"
+ours status --json >status.json
+valid status.json
+ours status >text
+grep -Eq "^$HOST +127.0.0.1 +tls-psk +1.3 +TLS_AES_128_GCM_SHA256 +$SERVER +NVMe1R01 $HOST $NQN " text || die "$(cat text)"
+kill -USR1 "$SERVER"
+wait_until grep -q "host $HOST at 127.0.0.1: tls-psk, TLS_AES_128_GCM_SHA256" log
+disconnect
+connected "$both&dhchap-secret-file=secret" "nqn.both $NQN 127.0.0.1 tls-psk+dh-hmac-chap 1.3 TLS_AES_256_GCM_SHA384 NVMe1R02"
+disconnect
+
 error 1 auth "$port" 'TLS wrong.key unknown.host check-tls-key' ours info "$(uri "$HOST")&tls-key-file=two"
 grep -q "unknown host 'NVMe1R02 $HOST $NQN " log || die "$(cat log)"
 error 1 auth "$port" 'TLS unknown.host' ours info "$(uri nqn.other)&tls-key-file=one"

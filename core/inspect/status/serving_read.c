@@ -12,6 +12,7 @@
 #define FRONTS    8
 #define DISKS     32 /* each takes some kilobytes, however short its text is */
 #define LISTENERS 64
+#define HOSTS     256
 #define WHOLE_MAX 9007199254740992. /* 2^53: doubles hold every whole number up to there */
 
 static void text_of(const cJSON *object, const char *key, char *to, size_t len)
@@ -151,15 +152,29 @@ static void read_listener(struct serving_listener *listener, const cJSON *from)
 		listener->access[0] = 0;
 }
 
+static void read_host(struct serving_host *host, const cJSON *from)
+{
+	text_of(from, "hostnqn", host->hostnqn, sizeof(host->hostnqn));
+	text_of(from, "subnqn", host->subnqn, sizeof(host->subnqn));
+	text_of(from, "traddr", host->traddr, sizeof(host->traddr));
+	text_of(from, "security", host->security, sizeof(host->security));
+	text_of(from, "tls_version", host->tls_version, sizeof(host->tls_version));
+	text_of(from, "tls_cipher", host->tls_cipher, sizeof(host->tls_cipher));
+	text_of(from, "tls_identity", host->tls_identity, sizeof(host->tls_identity));
+}
+
 static bool read_lists(struct serving_front *front, const cJSON *from)
 {
 	const cJSON *disks = cJSON_GetObjectItemCaseSensitive(from, "disks"), *item;
 	const cJSON *listeners = cJSON_GetObjectItemCaseSensitive(from, "listeners");
-	unsigned n = count_of(disks, DISKS), l = count_of(listeners, LISTENERS);
+	const cJSON *hosts = cJSON_GetObjectItemCaseSensitive(from, "hosts");
+	unsigned n = count_of(disks, DISKS), l = count_of(listeners, LISTENERS),
+		 h = count_of(hosts, HOSTS);
 
 	front->disk = calloc(n + 1, sizeof(*front->disk));
 	front->listener = calloc(l + 1, sizeof(*front->listener));
-	if (!front->disk || !front->listener)
+	front->host = calloc(h + 1, sizeof(*front->host));
+	if (!front->disk || !front->listener || !front->host)
 		return false;
 	cJSON_ArrayForEach(item, disks)
 	{
@@ -169,6 +184,8 @@ static bool read_lists(struct serving_front *front, const cJSON *from)
 	}
 	cJSON_ArrayForEach(item, listeners) if (front->listeners < l && cJSON_IsObject(item))
 		read_listener(&front->listener[front->listeners++], item);
+	cJSON_ArrayForEach(item, hosts) if (front->hosts < h && cJSON_IsObject(item))
+		read_host(&front->host[front->hosts++], item);
 	return true;
 }
 
@@ -262,6 +279,7 @@ void kernel_serving_clear(struct serving_process *process)
 			free(process->front[i].disk[d].path);
 		free(process->front[i].disk);
 		free(process->front[i].listener);
+		free(process->front[i].host);
 	}
 	free(process->front);
 	process->front = NULL;

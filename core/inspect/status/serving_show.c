@@ -308,6 +308,50 @@ static void group_lines(struct out *out, const struct serving_front *front)
 				front->listener[i].access);
 }
 
+/* Whether one of the hosts of a process has proven who it is. */
+static bool any_secured(const struct kernel_serving *list)
+{
+	for (unsigned i = 0; i < list->processes; i++)
+		for (unsigned f = 0; f < list->process[i].fronts; f++) {
+			const struct serving_front *front = &list->process[i].front[f];
+
+			for (unsigned h = 0; h < front->hosts; h++)
+				if (front->host[h].security[0] &&
+					strcmp(front->host[h].security, "none") != 0)
+					return true;
+		}
+	return false;
+}
+
+static void host_rows(struct table *table, const struct serving_process *process)
+{
+	char pid[40];
+
+	for (unsigned f = 0; f < process->fronts; f++)
+		for (unsigned h = 0; h < process->front[f].hosts; h++) {
+			const struct serving_host *host = &process->front[f].host[h];
+
+			table_row(
+				table, (const char *const[]){ host->hostnqn, host->traddr,
+					       host->security, host->tls_version, host->tls_cipher,
+					       owner(process, pid), host->tls_identity });
+		}
+}
+
+static void hosts_table(struct out *out, const struct kernel_serving *list)
+{
+	static const char *const head[] = { "HOST", "ADDRESS", "SECURITY", "TLS", "CIPHER", "PID",
+		"IDENTITY" };
+	struct table table = TABLE(out, head);
+
+	if (!any_secured(list))
+		return;
+	out_line(out, "%s", "");
+	while (table_pass(&table, head))
+		for (unsigned i = 0; i < list->processes; i++)
+			host_rows(&table, &list->process[i]);
+}
+
 void serving_text(
 	struct out *out, const struct kernel_serving *list, const struct kernel_serving *before)
 {
@@ -337,6 +381,7 @@ void serving_text(
 			out_line(out, "process %s (%s): stopping", owner(process, pid),
 				process->applet);
 	}
+	hosts_table(out, list);
 	if (list->left_out)
 		out_line(out, "%u more processes of other users are not listed", list->left_out);
 }
@@ -385,6 +430,19 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 	out_end(out);
 }
 
+static void put_host(struct out *out, const struct serving_host *host)
+{
+	out_object(out, NULL);
+	out_nonempty(out, "hostnqn", host->hostnqn);
+	out_nonempty(out, "subnqn", host->subnqn);
+	out_nonempty(out, "traddr", host->traddr);
+	out_nonempty(out, "security", host->security);
+	out_nonempty(out, "tls_version", host->tls_version);
+	out_nonempty(out, "tls_cipher", host->tls_cipher);
+	out_nonempty(out, "tls_identity", host->tls_identity);
+	out_end(out);
+}
+
 static void put_front(struct out *out, const struct serving_front *front)
 {
 	out_nonempty(out, "protocol", front->protocol);
@@ -407,6 +465,12 @@ static void put_front(struct out *out, const struct serving_front *front)
 	for (unsigned i = 0; i < front->listeners; i++)
 		put_listener(out, &front->listener[i]);
 	out_end(out);
+	if (front->hosts) {
+		out_list(out, "hosts");
+		for (unsigned i = 0; i < front->hosts; i++)
+			put_host(out, &front->host[i]);
+		out_end(out);
+	}
 }
 
 /* Open the process's member of the list. */

@@ -60,15 +60,43 @@ static bool stop_last(const struct target_conn *conn)
 	return queue->bound && !queue->connect.qid && queue->bound->qids;
 }
 
+static bool is_client(const struct nvme_tgt_ctrl *ctrl)
+{
+	return !nvme_tgt_is_discovery(ctrl) && !ctrl->dying && !ctrl->pending;
+}
+
 static void count_clients(const struct target *base, struct target_status *status)
 {
 	const struct nvme_target *target = (const struct nvme_target *)base;
 
 	status->clients = 0;
 	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next) {
-		status->clients += !nvme_tgt_is_discovery(ctrl) && !ctrl->dying && !ctrl->pending;
+		status->clients += is_client(ctrl);
 		status->queues += (unsigned)__builtin_popcountll(ctrl->qids);
 	}
+}
+
+static void show_host(const struct nvme_tgt_ctrl *ctrl, nvme_each_host *each, void *arg)
+{
+	struct nvme_psk_names names = { 0 };
+	struct nvme_served_host host = { .hostnqn = ctrl->hostnqn,
+		.subnqn = ctrl->subnqn,
+		.address = &ctrl->admin->base.peer,
+		.identity = ctrl->identity,
+		.authenticated = ctrl->authenticates };
+
+	if (ctrl->identity && nvme_psk_parse(ctrl->identity, strlen(ctrl->identity), &names))
+		host.cipher = names.len == 48 ? "TLS_AES_256_GCM_SHA384" : "TLS_AES_128_GCM_SHA256";
+	each(&host, arg);
+}
+
+void nvme_serve_each_host(const struct target *base, nvme_each_host *each, void *arg)
+{
+	const struct nvme_target *target = (const struct nvme_target *)base;
+
+	for (const struct nvme_tgt_ctrl *ctrl = target->ctrls; ctrl; ctrl = ctrl->next)
+		if (is_client(ctrl))
+			show_host(ctrl, each, arg);
 }
 
 static void resized(struct target *base, struct target_disk *disk)

@@ -233,7 +233,7 @@ struct nvme_tgt_ctrl {
 	struct nvme_tgt_queue *queues;
 	uint64_t qids;
 	bool dying, noticing;
-	bool secured;       /* its host uses TLS */
+	char *identity;     /* of the PSK that its host uses TLS with; NULL: no TLS */
 	bool authenticates; /* its host has to */
 	bool pending;       /* and has not done so yet */
 	/* passing the queues of the host's earlier controllers */

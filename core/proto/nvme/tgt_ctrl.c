@@ -73,6 +73,13 @@ static void add_queue(struct nvme_tgt_ctrl *ctrl, struct nvme_tgt_queue *queue)
 		ctrl->qids |= 1ull << (queue->connect.qid - 1);
 }
 
+static void free_ctrl(struct nvme_tgt_ctrl *ctrl)
+{
+	if (ctrl)
+		free(ctrl->identity);
+	free(ctrl);
+}
+
 static void free_if_unused(struct nvme_tgt_ctrl *ctrl)
 {
 	struct nvme_tgt_ctrl **at = &ctrl->target->ctrls;
@@ -87,7 +94,7 @@ static void free_if_unused(struct nvme_tgt_ctrl *ctrl)
 		at = &(*at)->next;
 	*at = ctrl->next;
 	nvme_tgt_reset_ended(ctrl->target, ctrl->cntlid);
-	free(ctrl);
+	free_ctrl(ctrl);
 }
 
 /* If a host reconnects, what its earlier associations still have at the disks must be fenced before
@@ -124,6 +131,13 @@ static void fence_host(struct nvme_tgt_ctrl *ctrl)
 	target_fence(target, &ctrl->fence);
 }
 
+/* The queue's own is freed on another thread, before the controller. */
+static bool keep_identity(struct nvme_tgt_ctrl *ctrl, const struct nvme_tgt_queue *queue)
+{
+	ctrl->identity = queue->identity ? strdup(queue->identity) : NULL;
+	return !queue->identity || ctrl->identity;
+}
+
 static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
@@ -136,13 +150,12 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 		return (struct nvmf_connect_reply){ .status = NVMF_PARAM,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
-	if (!ctrl || !next_id(target) ||
+	if (!ctrl || !keep_identity(ctrl, queue) || !next_id(target) ||
 		(subsys->count && !queue->new_auth &&
 			!target_admit(&queue->base, req->hostnqn, true))) {
-		free(ctrl);
+		free_ctrl(ctrl);
 		return refuse(NVMF_BUSY);
 	}
-	ctrl->secured = queue->identity;
 	ctrl->authenticates = ctrl->pending = queue->new_auth;
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);

@@ -70,7 +70,7 @@ bool nvme_tgt_host_changed(const struct nvme_tgt_ctrl *ctrl, const struct nvme_h
 	const struct nvme_host *line = nvme_hosts_find(hosts, ctrl->hostnqn);
 
 	return ctrl->authenticates != (line && line->secret[0].len) ||
-	       ctrl->secured != (line && line->tls.len);
+	       !ctrl->identity == (line && line->tls.len);
 }
 
 enum nvme_tgt_tls nvme_tgt_tls_use(const struct target_options *opt)

@@ -148,6 +148,50 @@ Test(serving, states_and_recent_rates_as_text)
 	kernel_serving_clear(&p);
 }
 
+#define HOSTS(list)                                                                                \
+	HEAD "[{\"protocol\":\"nvme\",\"disks\":[{\"uri\":\"ram:1M\"}],\"hosts\":[" list "]}]}"
+#define ALICE                                                                                      \
+	"{\"hostnqn\":\"nqn.alice\",\"subnqn\":\"nqn.t\",\"traddr\":\"10.0.0.9\","                 \
+	"\"security\":\"tls-psk\",\"tls_version\":\"1.3\",\"tls_cipher\":\"TLS_AES\","             \
+	"\"tls_identity\":\"NVMe1R01 nqn.alice\"}"
+#define PLAIN "{\"hostnqn\":\"nqn.plain\",\"traddr\":\"10.0.0.8\",\"security\":\"none\"}"
+
+static void hosts_show(const char *from, bool json, const char *words, unsigned lines)
+{
+	struct serving_process p = parse(from);
+	struct kernel_serving list = { &p, 1 };
+	struct out out;
+	char *text;
+	size_t len;
+
+	out_init(&out, "status", json);
+	out.to = open_memstream(&text, &len);
+	if (json)
+		serving_json(&out, &list);
+	else
+		serving_text(&out, &list, NULL);
+	out_fini(&out, NULL);
+	fclose(out.to);
+	cr_assert_eq(json ? !text_missing(text, words) : lines_saying(text, words), lines,
+		"'%s' in %s", words, text);
+	free(text);
+	kernel_serving_clear(&p);
+}
+
+Test(serving, hosts_and_what_they_have_proven)
+{
+	static const char both[] = HOSTS(ALICE ",7," PLAIN ",{\"hostnqn\":5}");
+
+	hosts_show(both, false, "HOST SECURITY CIPHER IDENTITY", 1);
+	hosts_show(both, false, "nqn.alice 10.0.0.9 tls-psk 1.3 TLS_AES NVMe1R01_nqn.alice", 1);
+	hosts_show(both, false, "nqn.plain 10.0.0.8 none", 1);
+	hosts_show(HOSTS(PLAIN), false, "nqn.plain", 0);
+	hosts_show(HOSTS("{}"), false, "IDENTITY", 0);
+	hosts_show(HOSTS(PLAIN), true, "_hosts_:[{_hostnqn_:_nqn.plain_", 1);
+	hosts_show(both, true, "_tls_cipher_:_TLS_AES_,_tls_identity_:_NVMe1R01_nqn.alice_", 1);
+	hosts_show(HOSTS(""), true, "_hosts_", 0);
+}
+
 #define SHARED(a, b)                                                                               \
 	HEAD "[{\"protocol\":\"nvme\",\"disks\":[{\"uri\":\"nvme+tcp://a/n\",\"policy\":"          \
 	     "\"round-robin\",\"paths\":[{\"uri\":\"nvme+tcp://a/n\",\"state\":\"up\","            \
