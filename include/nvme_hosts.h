@@ -27,6 +27,7 @@ struct nvme_served_host {
 	/* of TLS: the identity of its key, and the name of the cipher suite; NULL: without TLS */
 	const char *identity, *cipher;
 	bool authenticated; /* by DH-HMAC-CHAP */
+	bool generated;           /* its key is a generated PSK */
 };
 typedef void nvme_each_host(const struct nvme_served_host *, void *arg);
 /* Call it for each connected host. On the target's loop. */

@@ -45,10 +45,15 @@ struct nvme_psk_form {
  * version 0 both together are. */
 int nvme_psk_derive(const struct nvme_key *, const char *hostnqn, const char *nqn,
 	const struct nvme_psk_form *, struct nvme_psk *);
+/* Derive it from a generated PSK (Base 2.1, 8.3.5.5.9) of 32 or 48 bytes. -EINVAL: an NQN is too
+ * long. */
+int nvme_psk_derive_generated(
+	const uint8_t *, unsigned len, const char *hostnqn, const char *nqn, struct nvme_psk *);
 struct nvme_psk_names {
 	struct nvme_psk_form form;
-	unsigned len; /* of the key */
+	bool generated; /* else retained */
+	unsigned len;   /* of the key */
 	char hostnqn[224], subnqn[224];
 };
-/* Parse the identity of a retained PSK, which any peer may send. */
+/* Parse the identity of a PSK, which any peer may send. */
 bool nvme_psk_parse(const char *identity, size_t len, struct nvme_psk_names *);

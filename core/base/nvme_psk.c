@@ -35,6 +35,11 @@ static bool expand(const mbedtls_md_info_t *md, const uint8_t *key, size_t len, 
 	return !mbedtls_hkdf(md, NULL, 0, key, len, info, (size_t)(at - info), to, len);
 }
 
+static const mbedtls_md_info_t *md_of(unsigned len)
+{
+	return mbedtls_md_info_from_type(len == 48 ? MBEDTLS_MD_SHA384 : MBEDTLS_MD_SHA256);
+}
+
 static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t len,
 	const char *names, char digest[NVME_PSK_DIGEST])
 {
@@ -48,13 +53,28 @@ static bool digest_of(const mbedtls_md_info_t *md, const uint8_t *key, size_t le
 		       (uint8_t *)digest, NVME_PSK_DIGEST, &n, hmac, mbedtls_md_get_size(md));
 }
 
+/* The retained or generated PSK becomes that of TLS. origin: 'R' or 'G' */
+static bool derive(const uint8_t *key, char origin, const char *names,
+	const struct nvme_psk_form *form, struct nvme_psk *psk)
+{
+	const char cipher = psk->len == 48 ? '2' : '1';
+	const mbedtls_md_info_t *md = md_of(psk->len);
+	char digest[NVME_PSK_DIGEST], context[NVME_PSK_DIGEST + 3];
+
+	if (!digest_of(md, key, psk->len, names, digest))
+		return false;
+	snprintf(context, sizeof(context), "0%c %s", cipher, digest);
+	snprintf(psk->identity, sizeof(psk->identity), "NVMe%c%c0%c %s%s%s",
+		form->version0 ? '0' : '1', origin, cipher, names, form->version0 ? "" : " ",
+		form->version0 ? "" : digest);
+	return expand(md, key, psk->len, form->old, "tls13 nvme-tls-psk",
+		form->version0 ? psk->identity : context, psk->key);
+}
+
 int nvme_psk_derive(const struct nvme_key *key, const char *hostnqn, const char *nqn,
 	const struct nvme_psk_form *form, struct nvme_psk *psk)
 {
-	const char cipher = key->len == 48 ? '2' : '1';
-	const mbedtls_md_info_t *md =
-		mbedtls_md_info_from_type(key->len == 48 ? MBEDTLS_MD_SHA384 : MBEDTLS_MD_SHA256);
-	char digest[NVME_PSK_DIGEST], names[2 * 224], context[NVME_PSK_DIGEST + 3];
+	char names[2 * 224];
 	uint8_t retained[sizeof(key->key)];
 	bool done;
 
@@ -62,27 +82,32 @@ int nvme_psk_derive(const struct nvme_key *key, const char *hostnqn, const char 
 	if ((size_t)snprintf(names, sizeof(names), "%s %s", hostnqn, nqn) >= sizeof(names))
 		return -EINVAL;
 	/* always, so that the time does not tell which kind of key it is */
-	done = expand(md, key->key, key->len, form->old, "tls13 HostNQN", hostnqn, retained);
+	done = expand(
+		md_of(key->len), key->key, key->len, form->old, "tls13 HostNQN", hostnqn, retained);
 	if (!key->hash)
 		memcpy(retained, key->key, sizeof(retained));
-	done = done && digest_of(md, retained, key->len, names, digest);
-	if (done) {
-		snprintf(context, sizeof(context), "0%c %s", cipher, digest);
-		snprintf(psk->identity, sizeof(psk->identity), "NVMe%cR0%c %s%s%s",
-			form->version0 ? '0' : '1', cipher, names, form->version0 ? "" : " ",
-			form->version0 ? "" : digest);
-		done = expand(md, retained, key->len, form->old, "tls13 nvme-tls-psk",
-			form->version0 ? psk->identity : context, psk->key);
-	}
+	done = done && derive(retained, 'R', names, form, psk);
 	explicit_bzero(retained, sizeof(retained));
 	return done ? 0 : -EINVAL;
+}
+
+int nvme_psk_derive_generated(const uint8_t *key, unsigned len, const char *hostnqn,
+	const char *nqn, struct nvme_psk *psk)
+{
+	const struct nvme_psk_form form = { .version0 = false };
+	char names[2 * 224];
+
+	*psk = (struct nvme_psk){ .len = len };
+	if ((size_t)snprintf(names, sizeof(names), "%s %s", hostnqn, nqn) >= sizeof(names))
+		return -EINVAL;
+	return derive(key, 'G', names, &form, psk) ? 0 : -EINVAL;
 }
 
 bool nvme_psk_parse(const char *identity, size_t len, struct nvme_psk_names *names)
 {
 	char text[NVME_PSK_IDENTITY], *word[5] = { 0 }, *rest = text;
 	unsigned words = 0;
-	bool version0;
+	bool version0, generated;
 
 	if (len >= sizeof(text) || memchr(identity, 0, len))
 		return false;
@@ -91,13 +116,15 @@ bool nvme_psk_parse(const char *identity, size_t len, struct nvme_psk_names *nam
 	while (rest && words < 5)
 		word[words++] = strsep(&rest, " ");
 	version0 = !strncmp(text, "NVMe0", 5);
+	generated = !strncmp(text, "NVMe1G0", 7);
 	if (words != (version0 ? 3u : 4u) || strlen(text) != 8 ||
-		(!version0 && strncmp(text, "NVMe1", 5)) || strncmp(text + 5, "R0", 2) ||
-		(text[7] != '1' && text[7] != '2') || !*word[1] || !*word[2] ||
-		strlen(word[1]) >= sizeof(names->hostnqn) ||
+		(!version0 && strncmp(text, "NVMe1", 5)) ||
+		(!generated && strncmp(text + 5, "R0", 2)) || (text[7] != '1' && text[7] != '2') ||
+		!*word[1] || !*word[2] || strlen(word[1]) >= sizeof(names->hostnqn) ||
 		strlen(word[2]) >= sizeof(names->subnqn))
 		return false;
 	names->form = (struct nvme_psk_form){ .version0 = version0 };
+	names->generated = generated;
 	names->len = text[7] == '2' ? 48 : 32;
 	strcpy(names->hostnqn, word[1]);
 	strcpy(names->subnqn, word[2]);

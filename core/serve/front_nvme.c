@@ -240,10 +240,11 @@ static void show_host(const struct nvme_served_host *host, void *arg)
 	struct host_list *list = arg;
 	struct out *out = list->out;
 	char address[ADDR_TEXT];
-	const char *security = host->identity && host->authenticated ? "tls-psk+dh-hmac-chap"
-			       : host->identity                      ? "tls-psk"
-			       : host->authenticated                 ? "dh-hmac-chap"
-								     : "none";
+	const char *security = host->generated ? "tls-generated-psk+dh-hmac-chap"
+			       : host->identity && host->authenticated ? "tls-psk+dh-hmac-chap"
+			       : host->identity                        ? "tls-psk"
+			       : host->authenticated                   ? "dh-hmac-chap"
+								       : "none";
 
 	if (list->shown++ >= HOSTS_SHOWN)
 		return;

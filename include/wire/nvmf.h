@@ -96,6 +96,11 @@ struct nvme_auth_negotiate {
 	uint8_t sc_c, napd; /* descriptors that follow */
 };
 WIRE_SIZE(struct nvme_auth_negotiate, 8);
+enum nvme_auth_sc_c { /* secure channel concatenation */
+	NVME_AUTH_NO_CONCATENATION,
+	NVME_AUTH_NEW_TLS_PSK = 2,
+	NVME_AUTH_REPLACE_TLS_PSK
+};
 #define NVME_AUTH_IDS 30
 struct nvme_auth_proto {
 	uint8_t authid, rsvd1, halen, dhlen, hash[NVME_AUTH_IDS], group[NVME_AUTH_IDS];

@@ -566,6 +566,116 @@ Test(nvme_auth, nothing_in_common)
 	end();
 }
 
+static void refuses_to_concatenate(
+	bool iwarp, const struct nvme_auth_msg *ask, uint8_t hash, uint8_t group)
+{
+	struct nvme_auth_msg msg = *ask;
+
+	msg.hash_ids[0] = msg.hash_ids[1] = hash;
+	msg.group_ids[0] = group;
+	connected(iwarp);
+	cr_assert_eq(send_message(&msg), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+}
+
+/* A new PSK by SHA-256 or 384 and a group, of a plain admin queue that has not authenticated. */
+Test(nvme_auth, concatenation_that_is_not_possible)
+{
+	struct nvme_auth_msg ask = usual;
+	struct raw_host *admin;
+	uint16_t cntlid;
+
+	begin_with(HOST " dhchap=" SECRET "\n", 0, -1);
+	ask.sc_c = NVME_AUTH_NEW_TLS_PSK;
+	refuses_to_concatenate(false, &ask, NVME_CHAP_SHA256, NVME_CHAP_NULL);
+	refuses_to_concatenate(false, &ask, NVME_CHAP_SHA512, NVME_CHAP_2048);
+	refuses_to_concatenate(true, &ask, NVME_CHAP_SHA256, NVME_CHAP_2048);
+	for (ask.sc_c = 1; ask.sc_c < 6; ask.sc_c++)
+		if (ask.sc_c != NVME_AUTH_NEW_TLS_PSK)
+			refuses_to_concatenate(false, &ask, NVME_CHAP_SHA256, NVME_CHAP_2048);
+	connected(false);
+	cntlid = (uint16_t)get_le64(raw->reply.result);
+	authenticated();
+	cr_assert_eq(enable(), 0);
+	admin = raw;
+	cr_assert_eq(connect_as(false, HOST, 1, cntlid), 0);
+	ask = usual;
+	ask.sc_c = NVME_AUTH_NEW_TLS_PSK;
+	ask.group_ids[0] = NVME_CHAP_2048;
+	cr_assert_eq(send_message(&ask), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+	raw = admin;
+	cr_assert_eq(send_message(&ask), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+	end();
+}
+
+/* Returns the status of the Reply. */
+static int64_t concatenate(bool valid)
+{
+	static uint8_t value[NVME_CHAP_DH_MAX], response[NVME_CHAP_HASH_MAX];
+	const uint8_t exponent[NVME_CHAP_PRIVATE] = { 1, 2, 3 };
+	uint8_t key[NVME_CHAP_HASH_MAX];
+	struct nvme_auth_msg ask = usual, msg;
+	struct nvme_chap_round round;
+
+	ask.sc_c = NVME_AUTH_NEW_TLS_PSK;
+	ask.group_ids[0] = NVME_CHAP_2048;
+	cr_assert_eq(send_message(&ask), 0);
+	msg = receive_message(NVME_AUTH_CHALLENGE);
+	cr_assert_eq(nvme_chap_public(value, msg.group, exponent), 0);
+	cr_assert_eq(nvme_chap_session_key(key, msg.hash, msg.group, exponent, msg.dh), 0);
+	round = (struct nvme_chap_round){ .hash = msg.hash,
+		.sc_c = ask.sc_c,
+		.tid = ask.tid,
+		.seq = msg.seq,
+		.challenge = msg.challenge,
+		.session_key = key,
+		.hostnqn = HOST,
+		.subnqn = NQN };
+	cr_assert_eq(nvme_chap_respond(response, &secret, &round), 0);
+	return send_message(&(struct nvme_auth_msg){ .kind = NVME_AUTH_REPLY,
+		.tid = ask.tid,
+		.hash_len = msg.hash_len,
+		.valid = valid,
+		.response = response,
+		.challenge = valid ? answer : NULL,
+		.dh_len = msg.dh_len,
+		.dh = value });
+}
+
+/* The queue that generated a key is for nothing else: its host has to connect again. */
+Test(nvme_auth, nothing_without_the_key_that_was_generated)
+{
+	struct target_status counted;
+
+	begin_with(HOST " dhchap=" SECRET "\n", 0, -1);
+	connected(false);
+	cr_assert_eq(concatenate(false), 0);
+	fails_for(NVME_AUTH_PAYLOAD);
+	connected(false);
+	cr_assert_eq(concatenate(true), 0);
+	cr_assert_eq(identify(), NVMF_AUTH_REQUIRED);
+	cr_assert_not(receive_message(NVME_AUTH_SUCCESS1).valid);
+	cr_assert_eq(identify(), NVMF_AUTH_REQUIRED);
+	cr_assert_eq(enable(), NVMF_AUTH_REQUIRED);
+	target_get_status(target, &counted);
+	cr_assert_eq(counted.clients, 0);
+	cr_assert_eq(concatenate(true), 0);
+	cr_assert_not(receive_message(NVME_AUTH_SUCCESS1).valid);
+	authenticated(); /* without it after all */
+	cr_assert_eq(enable(), 0);
+	target_get_status(target, &counted);
+	cr_assert_eq(counted.clients, 1);
+	raw_close(raw);
+	connected(false);
+	cr_assert_eq(concatenate(true), 0);
+	while (!raw->over)
+		turn(); /* it has the time limit of a handshake */
+	raw_close(raw);
+	end();
+}
+
 /* Each message where it does not belong. */
 Test(nvme_auth, messages_out_of_order)
 {

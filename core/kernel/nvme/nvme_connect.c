@@ -128,6 +128,9 @@ static int unknown_to_kernel(int key, struct diag *diag)
 	if (key == NVMF_TLS || key == NVMF_TLS_KEY || key == NVMF_KEYRING)
 		diag_hint(diag, "NVMe/TCP with TLS needs Linux 6.7 or later with "
 				"CONFIG_NVME_TCP_TLS");
+	else if (key == NVMF_CONCAT)
+		diag_hint(diag, "secure channel concatenation (concat) needs Linux 6.15 or later "
+				"with CONFIG_NVME_TCP_TLS and CONFIG_NVME_HOST_AUTH");
 	else if (key == NVMF_DHCHAP_SECRET || key == NVMF_DHCHAP_CTRL_SECRET)
 		diag_hint(diag, "authentication needs Linux 6.0 or later with "
 				"CONFIG_NVME_HOST_AUTH (before 6.7: CONFIG_NVME_AUTH)");

@@ -5,6 +5,7 @@
 #include "nvme.h"
 #include "offload.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -31,11 +32,12 @@ struct job {
 struct nvme_auth {
 	struct nvme_qp *qp;
 	struct job *job; /* NULL: none */
-	uint8_t step, hash, group;
+	uint8_t step, sc_c, hash, group;
 	uint16_t tid;
 	uint32_t seq[2];                          /* S1, S2 */
 	uint8_t challenge[2][NVME_CHAP_HASH_MAX]; /* the controller's, ours */
 	uint8_t expected[NVME_CHAP_HASH_MAX];     /* response of the controller */
+	struct nvme_key psk;                      /* generated; len 0: none */
 	struct diag why;                          /* reason of SEND_FAILURE2 */
 	uint8_t in[NVME_AUTH_BUFFER];
 };
@@ -101,12 +103,17 @@ static void refuse_message(struct nvme_auth *auth, enum nvme_auth_reason reason,
 static void negotiate(struct nvme_auth *auth)
 {
 	struct nvme_auth_msg msg = { .kind = NVME_AUTH_NEGOTIATE,
+		.sc_c = auth->sc_c,
 		.hashes = 3,
 		.groups = 6,
 		.hash_ids = { NVME_CHAP_SHA256, NVME_CHAP_SHA384, NVME_CHAP_SHA512 },
 		.group_ids = { NVME_CHAP_2048, NVME_CHAP_3072, NVME_CHAP_4096, NVME_CHAP_6144,
 			NVME_CHAP_8192, NVME_CHAP_NULL } };
 
+	if (auth->sc_c) { /* the last ones are SHA-512 and null */
+		msg.hashes--;
+		msg.groups--;
+	}
 	send_message(auth, SEND_NEGOTIATE, &msg);
 }
 
@@ -116,6 +123,7 @@ static int respond(
 	const struct nvme_conf *conf = auth->qp->conf;
 	const struct nvme_chap_round round = { .controller = controller,
 		.hash = auth->hash,
+		.sc_c = auth->sc_c,
 		.tid = auth->tid,
 		.seq = auth->seq[controller],
 		.challenge = auth->challenge[controller],
@@ -126,23 +134,33 @@ static int respond(
 	return nvme_chap_respond(to, &conf->secret[controller], &round);
 }
 
-/* dh: our public value; NULL: null group */
+static int generate_psk(struct nvme_auth *auth, const uint8_t *session_key)
+{
+	auth->psk.len = (uint8_t)nvme_chap_hash_len(auth->hash);
+	return nvme_chap_generate_psk(
+		auth->psk.key, auth->hash, session_key, auth->challenge[0], auth->challenge[1]);
+}
+
+/* dh: our public value; NULL: null group. A challenge whose sequence number is 0 is only for the
+ * generated PSK. */
 static void send_reply(struct nvme_auth *auth, const uint8_t *dh, const uint8_t *session_key)
 {
 	uint8_t response[NVME_CHAP_HASH_MAX];
 	struct nvme_auth_msg msg = { .kind = NVME_AUTH_REPLY,
 		.hash_len = (uint8_t)nvme_chap_hash_len(auth->hash),
 		.dh_len = (uint16_t)nvme_chap_group_len(auth->group),
-		.valid = mutual(auth),
+		.valid = mutual(auth) || auth->sc_c,
 		.seq = auth->seq[1],
 		.response = response,
-		.challenge = mutual(auth) ? auth->challenge[1] : NULL,
+		.challenge = mutual(auth) || auth->sc_c ? auth->challenge[1] : NULL,
 		.dh = dh };
 	int err = respond(auth, false, session_key, response);
 	struct diag why = { 0 };
 
 	if (!err && mutual(auth))
 		err = respond(auth, true, session_key, auth->expected);
+	if (!err && auth->sc_c)
+		err = generate_psk(auth, session_key);
 	if (!err) {
 		send_message(auth, SEND_REPLY, &msg);
 		return;
@@ -219,6 +237,16 @@ static void calculate(struct nvme_auth *auth, const uint8_t *peer)
 	fail(auth, &why);
 }
 
+static void refuse_concatenation(struct nvme_auth *auth, const struct nvme_auth_msg *msg)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "the target chose %s with %s, which %s",
+		nvme_chap_hash_name(msg->hash), nvme_chap_group_name(msg->group),
+		"can't generate a key for TLS (concat=)");
+	refuse_message(auth, NVME_AUTH_CONCATENATION, text);
+}
+
 static void handle_challenge(struct nvme_auth *auth, const struct nvme_auth_msg *msg)
 {
 	int len = nvme_chap_group_len(msg->group);
@@ -231,6 +259,11 @@ static void handle_challenge(struct nvme_auth *auth, const struct nvme_auth_msg 
 	if (len < 0) {
 		refuse_message(auth, NVME_AUTH_NO_GROUP,
 			"the target chose a DH group that was not offered");
+		return;
+	}
+	if (auth->sc_c && (!nvme_chap_hash_concatenates(msg->hash) ||
+				  !nvme_chap_group_concatenates(msg->group))) {
+		refuse_concatenation(auth, msg);
 		return;
 	}
 	if (msg->dh_len != len) {
@@ -251,13 +284,19 @@ static void handle_challenge(struct nvme_auth *auth, const struct nvme_auth_msg 
 		send_reply(auth, NULL, NULL);
 }
 
+static void succeed(struct nvme_auth *auth)
+{
+	auth->qp->psk = auth->psk;
+	nvme_qp_authenticated(auth->qp);
+}
+
 static void handle_success(struct nvme_auth *auth, const struct nvme_auth_msg *msg)
 {
 	unsigned len = nvme_chap_hash_len(auth->hash);
 	struct diag why = { 0 };
 
 	if (!mutual(auth)) {
-		nvme_qp_authenticated(auth->qp);
+		succeed(auth);
 		return;
 	}
 	if (msg->valid && msg->hash_len == len &&
@@ -288,6 +327,11 @@ static void handle_failure(struct nvme_auth *auth, uint8_t reason)
 		nvme_auth_reason_text(reason), reason);
 	if (reason == NVME_AUTH_FAILED)
 		hint_secret(auth, &why);
+	else if (reason == NVME_AUTH_CONCATENATION)
+		diag_hint(&why,
+			auth->sc_c ? "the target can't generate keys for TLS, or is limited to "
+				     "SHA-512 or the null group: omit concat="
+				   : "add concat=yes to the URI, if the target requires it");
 	fail(auth, &why);
 }
 
@@ -345,7 +389,7 @@ void nvme_auth_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 		handle_message(auth);
 		return;
 	case SEND_SUCCESS2:
-		nvme_qp_authenticated(qp);
+		succeed(auth);
 		return;
 	case CALCULATE:
 	case SEND_FAILURE2:
@@ -353,7 +397,7 @@ void nvme_auth_reply(struct nvme_queue *queue, struct nvme_slot *slot)
 	}
 }
 
-/* S2 is never 0: targets take that for a host that does not ask for a proof. */
+/* In mutual mode S2 is never 0: targets take that for a host that does not ask for a proof. */
 static bool set_random(struct nvme_auth *auth)
 {
 	struct {
@@ -365,10 +409,10 @@ static bool set_random(struct nvme_auth *auth)
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
 		return false;
 	auth->tid = random.tid;
-	if (mutual(auth)) {
+	if (mutual(auth))
 		auth->seq[1] = random.seq ? random.seq : 1;
+	if (mutual(auth) || auth->sc_c)
 		memcpy(auth->challenge[1], random.challenge, sizeof(random.challenge));
-	}
 	return true;
 }
 
@@ -380,6 +424,8 @@ int nvme_auth_start(struct nvme_qp *qp, struct diag *diag)
 		return diag_sys(diag, ENOMEM, "authentication");
 	qp->auth = auth;
 	auth->qp = qp;
+	if (qp->conf->concat && !qp->qid && !nvme_qp_concatenated(qp))
+		auth->sc_c = NVME_AUTH_NEW_TLS_PSK;
 	if (!set_random(auth))
 		return diag_sys(diag, EAGAIN, "authentication: get random numbers");
 	negotiate(auth);

@@ -125,7 +125,8 @@ int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_ke
 	int err = transform(key, secret, own);
 
 	wire_put_le(numbers, 4, round->seq);
-	wire_put_le(numbers + 4, 2, round->tid); /* then SC_C, 0: no concatenation */
+	wire_put_le(numbers + 4, 2, round->tid);
+	numbers[6] = round->controller ? 0 : round->sc_c;
 	memcpy(challenge, round->challenge, len);
 	if (!err && round->session_key)
 		err = hmac(challenge, round->hash, round->session_key, len, &given, 1);
@@ -133,6 +134,25 @@ int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_ke
 		err = hmac(response, round->hash, key, key_len, part, 6);
 	explicit_bzero(key, sizeof(key));
 	return err;
+}
+
+bool nvme_chap_hash_concatenates(uint8_t hash)
+{
+	return hash == NVME_CHAP_SHA256 || hash == NVME_CHAP_SHA384;
+}
+
+bool nvme_chap_group_concatenates(uint8_t group)
+{
+	return nvme_chap_group_len(group) > 0;
+}
+
+int nvme_chap_generate_psk(uint8_t psk[NVME_CHAP_HASH_MAX], uint8_t hash,
+	const uint8_t *session_key, const uint8_t *c1, const uint8_t *c2)
+{
+	const unsigned len = nvme_chap_hash_len(hash);
+	const struct part part[] = { { c1, len }, { c2, len } };
+
+	return hmac(psk, hash, session_key, len, part, 2);
 }
 
 bool nvme_chap_equal(const uint8_t *one, const uint8_t *other, size_t len)

@@ -23,6 +23,7 @@ int nvme_chap_hash_find(const char *name), nvme_chap_group_find(const char *name
 struct nvme_chap_round {
 	bool controller; /* the controller authenticates itself, not the host */
 	uint8_t hash;
+	uint8_t sc_c; /* of Negotiate; enum nvme_auth_sc_c */
 	uint16_t tid;
 	uint32_t seq;
 	const uint8_t *challenge;   /* as long as the digest */
@@ -44,12 +45,19 @@ int nvme_chap_public(
 int nvme_chap_session_key(uint8_t key[NVME_CHAP_HASH_MAX], uint8_t hash, uint8_t group,
 	const uint8_t exponent[NVME_CHAP_PRIVATE], const uint8_t *peer);
 
+/* Whether the hash or the group may be used with secure channel concatenation. */
+bool nvme_chap_hash_concatenates(uint8_t hash), nvme_chap_group_concatenates(uint8_t group);
+/* Write the generated PSK (8.3.5.5.9), as long as the digest: of the session key, the controller's
+ * challenge and the host's. -ENOMEM */
+int nvme_chap_generate_psk(uint8_t psk[NVME_CHAP_HASH_MAX], uint8_t hash,
+	const uint8_t *session_key, const uint8_t *c1, const uint8_t *c2);
+
 /* A message of either side; kind decides which other members are used. */
 struct nvme_auth_msg {
 	uint16_t kind; /* enum nvme_auth_kind */
 	uint16_t tid;
 	/* Negotiate: what the host supports, in its order, known and unknown */
-	uint8_t sc_c; /* secure channel concatenation */
+	uint8_t sc_c; /* enum nvme_auth_sc_c, or unknown */
 	uint8_t hashes, groups, hash_ids[NVME_AUTH_IDS], group_ids[NVME_AUTH_IDS];
 	/* Challenge */
 	uint8_t hash, group;

@@ -92,10 +92,21 @@ int nvme_conf_secrets(struct nvme_conf *conf, struct uri *uri, struct diag *diag
 	static const char *const keys[2] = { "dhchap-secret-file", "dhchap-ctrl-secret-file" };
 	const char *const files[2] = { uri_value(uri, keys[0]), uri_value(uri, keys[1]) };
 	const char *const psk = uri_value(uri, "tls-key-file");
-	int err = 0;
+	int err = uri_bool(uri, "concat", &conf->concat, diag);
 
+	if (err)
+		return err;
+	if (conf->concat && conf->carrier != &nvme_tcp)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"concat= needs NVMe/TCP: expected nvme+tcp instead of %s", uri->scheme);
 	if (files[1] && !files[0])
 		return diag_set(diag, DIAG_USAGE, EINVAL, "%s= requires %s=", keys[1], keys[0]);
+	if (conf->concat && !files[0])
+		return diag_set(diag, DIAG_USAGE, EINVAL, "concat= requires %s=", keys[0]);
+	if (conf->concat && psk)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"concat= generates the key of TLS: it can't be combined with "
+			"tls-key-file=");
 	if (psk && conf->carrier != &nvme_tcp)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"tls-key-file= needs NVMe/TCP: expected nvme+tcp instead of %s",

@@ -16,6 +16,7 @@ const char *nvme_step_name(uint8_t step)
 	static const char *const names[] = {
 		[STEP_RESOLVE] = "resolve host name",
 		[STEP_CONNECT] = "connect",
+		[STEP_SECURE] = "connect again with TLS",
 		[STEP_CAP] = "read controller capabilities",
 		[STEP_ENABLE] = "enable controller",
 		[STEP_READY] = "wait until ready",
@@ -41,6 +42,8 @@ void nvme_ctrl_fail(struct nvme_ctrl *ctrl, const struct diag *why)
 {
 	if (ctrl->step == STEP_RESOLVE)
 		resolve_fail(&ctrl->resolve, ctrl->loop, why);
+	if (ctrl->step == STEP_SECURE && !ctrl->why.err)
+		ctrl->why = *why; /* instead of connecting again */
 	nvme_qp_fail(&ctrl->qp, why);
 }
 
@@ -308,6 +311,7 @@ static void step_send(struct nvme_ctrl *ctrl)
 		break;
 	case STEP_RESOLVE:
 	case STEP_CONNECT:
+	case STEP_SECURE:
 	case STEP_UP:
 	case STEP_DOWN:
 		return;
@@ -458,6 +462,7 @@ static int step_done(struct nvme_ctrl *ctrl, const struct nvme_cqe *cqe, struct 
 		return 0;
 	case STEP_RESOLVE:
 	case STEP_CONNECT:
+	case STEP_SECURE:
 	case STEP_UP:
 	case STEP_DOWN:
 		return 0;
@@ -507,11 +512,27 @@ static void settle(struct nvme_ctrl *ctrl)
 	addr_text(&conf->dst, conf->where);
 }
 
+/* The queue that authenticated makes room for one that uses the generated PSK. */
+static void secure(struct nvme_ctrl *ctrl)
+{
+	struct diag why = { 0 };
+
+	if (!nvme_tls_new_generated(&ctrl->conf.tls, &ctrl->conf, &ctrl->qp.psk, &why)) {
+		step_to(ctrl, STEP_SECURE);
+		diag_set(&why, DIAG_CLOSED, ECONNABORTED, "connecting again with TLS");
+	}
+	nvme_qp_fail(&ctrl->qp, &why);
+}
+
 static void qp_up(struct nvme_qp *qp)
 {
 	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
 
 	settle(ctrl);
+	if (qp->psk.len) {
+		secure(ctrl);
+		return;
+	}
 	ctrl->cntlid = qp->cntlid;
 	step_to(ctrl, STEP_CAP);
 	step_send(ctrl);
@@ -550,19 +571,7 @@ static void down(struct nvme_ctrl *ctrl, const struct diag *why)
 	ctrl->ev->down(ctrl);
 }
 
-static void qp_down(struct nvme_qp *qp)
-{
-	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
-
-	settle(ctrl);
-	if (ctrl->step == STEP_CONNECT)
-		resolve_mark_stale(ctrl->conf.host);
-	down(ctrl, &qp->why);
-}
-
-static const struct nvme_qp_events qp_events = {
-	.up = qp_up, .reply = qp_reply, .lost = qp_lost, .name = req_name, .down = qp_down
-};
+static const struct nvme_qp_events qp_events;
 
 static int connect_to(struct nvme_ctrl *ctrl, struct diag *diag)
 {
@@ -570,6 +579,28 @@ static int connect_to(struct nvme_ctrl *ctrl, struct diag *diag)
 	return nvme_qp_open(&ctrl->qp, ctrl->loop, &ctrl->conf, 0, NVME_ADMIN_DEPTH,
 		NVMF_CNTLID_ANY, NVME_SCRATCH, ctrl->deadline_ns, &qp_events, diag);
 }
+
+static void qp_down(struct nvme_qp *qp)
+{
+	struct nvme_ctrl *ctrl = container_of(qp, struct nvme_ctrl, qp);
+	struct diag why = qp->why;
+
+	settle(ctrl);
+	if (ctrl->step == STEP_CONNECT)
+		resolve_mark_stale(ctrl->conf.host);
+	if (ctrl->step == STEP_SECURE) {
+		why = ctrl->why;
+		if (!why.err)
+			nvme_qp_fini(qp);
+		if (!why.err && !connect_to(ctrl, &why))
+			return;
+	}
+	down(ctrl, &why);
+}
+
+static const struct nvme_qp_events qp_events = {
+	.up = qp_up, .reply = qp_reply, .lost = qp_lost, .name = req_name, .down = qp_down
+};
 
 static void resolved(struct resolve *resolve)
 {

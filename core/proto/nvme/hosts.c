@@ -93,7 +93,7 @@ int nvme_hosts_read(struct nvme_hosts **out, const char *path, struct diag *diag
 		return diag_sys(diag, ENOMEM, "%s", path);
 	err = secret_list_read(path, &reader, hosts, diag);
 	if (!err)
-		err = nvme_tls_of_hosts(&hosts->creds, hosts, diag);
+		err = nvme_tls_of_hosts(hosts, diag);
 	if (err)
 		nvme_hosts_free(hosts);
 	else

@@ -14,8 +14,9 @@ struct nvme_host {
 struct nvme_hosts {
 	struct nvme_host *host;
 	unsigned count;
-	unsigned chap, tls;      /* hosts that authenticate with DH-HMAC-CHAP, that use TLS */
-	struct tls_creds *creds; /* of the latter; NULL: none */
+	unsigned chap, tls;         /* hosts that authenticate with DH-HMAC-CHAP, that use TLS */
+	struct tls_creds *creds;    /* of both; NULL: without either */
+	struct nvme_tls_keys *keys; /* in creds */
 };
 
 /* NULL: not in the list. Takes as long for any name. */

@@ -528,17 +528,19 @@ static void dev_free(struct bdev *bdev)
 static void show_security(const struct nvme_dev *dev, struct out *out)
 {
 	const char *tls = dev->ctrl.qp.queue->security;
-	bool chap = dev->ctrl.qp.authenticated, mutual = dev->ctrl.conf.secret[1].len;
+	bool concat = nvme_qp_concatenated(&dev->ctrl.qp), mutual = dev->ctrl.conf.secret[1].len;
+	bool chap = dev->ctrl.qp.authenticated || concat;
 
 	out_text(out, "security", NULL, "%s%s%s",
-		tls[0]  ? "tls-psk"
-		: !chap ? "none"
-			: "",
+		concat   ? "tls-generated-psk"
+		: tls[0] ? "tls-psk"
+		: !chap  ? "none"
+			 : "",
 		tls[0] && chap ? "+" : "",
 		!chap    ? ""
 		: mutual ? "mutual-dh-hmac-chap"
 			 : "dh-hmac-chap");
-	out_line(out, "security:    %s%s%s%s",
+	out_line(out, "security:    %s%s%s%s%s",
 		tls[0]  ? tls
 		: !chap ? "none"
 			: "",
@@ -546,6 +548,7 @@ static void show_security(const struct nvme_dev *dev, struct out *out)
 		!chap    ? ""
 		: mutual ? "mutual DH-HMAC-CHAP"
 			 : "DH-HMAC-CHAP",
+		concat ? " (secure channel concatenation)" : "",
 		chap && !tls[0] ? ", data not encrypted" : "");
 }
 

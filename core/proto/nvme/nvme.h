@@ -39,6 +39,7 @@ struct nvme_conf {
 	struct nvme_key psk;  /* the configured PSK of TLS; likewise */
 	bool tls_optional;    /* a discovery: without TLS if the controller does not accept it */
 	struct nvme_tls *tls; /* of the controller that uses these settings; NULL: no TLS */
+	bool concat;          /* secure channel concatenation: TLS with a generated PSK */
 	uint32_t kato_ms;
 	uint32_t detect_ms;  /* a controller that is silent for this time is lost */
 	uint32_t timeout_ms; /* for connecting, including the name lookup; 0 = none */
@@ -145,6 +146,9 @@ struct nvme_qp {
 	bool mapped;
 	bool authenticated;     /* the target has accepted our proof */
 	struct nvme_auth *auth; /* while it authenticates; NULL: it does not */
+	/* the generated PSK, wiped by nvme_qp_fini(); len 0: none. The queue then has to make room
+	 * for one that uses it. */
+	struct nvme_key psk;
 	struct diag why;
 	struct nvmf_connect connect;
 };
@@ -178,10 +182,17 @@ void nvme_auth_explain(const struct nvme_auth *, struct diag *why);
 void nvme_auth_free(struct nvme_auth *); /* NULL is allowed */
 void nvme_qp_authenticated(struct nvme_qp *);
 
+/* Whether the PSK of the queue's TLS is a generated one. */
+static inline bool nvme_qp_concatenated(const struct nvme_qp *qp)
+{
+	return qp->conf->concat && qp->conf->tls;
+}
+
 /* Controller: an admin queue and its bring-up. */
 enum nvme_step {
 	STEP_RESOLVE,
 	STEP_CONNECT,
+	STEP_SECURE,
 	STEP_CAP,
 	STEP_ENABLE,
 	STEP_READY,

@@ -71,10 +71,14 @@ void nvme_qp_authenticated(struct nvme_qp *qp)
 static int authenticate(
 	struct nvme_qp *qp, const struct nvmf_connect_reply *reply, struct diag *why)
 {
-	if (reply->secure)
-		return diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
-			"the target requires a secure channel after authentication, which is not "
-			"supported");
+	if (reply->secure && !qp->conf->concat) {
+		diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
+			"the target requires secure channel concatenation");
+		return diag_hint(why, qp->conf->carrier != &nvme_tcp ? "use NVMe/TCP: nvme+tcp://"
+				      : qp->conf->psk.len
+					      ? "replace tls-key-file= by concat=yes in the URI"
+					      : "add concat=yes to the URI");
+	}
 	if (!qp->conf->secret[0].len) {
 		diag_set(why, DIAG_AUTH, EACCES,
 			"the target requires authentication (DH-HMAC-CHAP), but no secret is "
@@ -88,10 +92,22 @@ static int authenticate(
 	return nvme_auth_start(qp, why);
 }
 
+/* Without authentication nothing would encrypt the connection. */
+static int check_concatenation(const struct nvme_qp *qp, struct diag *why)
+{
+	if (!qp->conf->concat || qp->conf->tls || !strcmp(qp->conf->subnqn, NVMF_DISCOVERY_NQN))
+		return 0;
+	diag_set(why, DIAG_AUTH, EACCES,
+		"the target does not ask this host to authenticate, so it can't generate a key for "
+		"TLS (concat=)");
+	return diag_hint(why, "enable authentication of this host on the target, or omit concat=");
+}
+
 /* Targets may authenticate the admin queue only, and none of a discovery controller. */
 static int check_proof(const struct nvme_qp *qp, struct diag *why)
 {
-	if (qp->qid || !qp->conf->secret[1].len || !strcmp(qp->conf->subnqn, NVMF_DISCOVERY_NQN))
+	if (qp->qid || nvme_qp_concatenated(qp) || !qp->conf->secret[1].len ||
+		!strcmp(qp->conf->subnqn, NVMF_DISCOVERY_NQN))
 		return 0;
 	diag_set(why, DIAG_AUTH, EACCES,
 		"the target does not authenticate itself, although a controller secret is "
@@ -118,7 +134,7 @@ static void connected(struct nvme_queue *queue, struct nvme_slot *slot)
 	if (reply.auth || reply.secure) {
 		if (authenticate(qp, &reply, &why))
 			nvme_qp_fail(qp, &why);
-	} else if (check_proof(qp, &why)) {
+	} else if (check_concatenation(qp, &why) || check_proof(qp, &why)) {
 		nvme_qp_fail(qp, &why);
 	} else {
 		go_up(qp);
@@ -230,5 +246,6 @@ void nvme_qp_fini(struct nvme_qp *qp)
 	}
 	if (qp->scratch)
 		pool_free(qp->scratch);
+	explicit_bzero(&qp->psk, sizeof(qp->psk));
 	*qp = (struct nvme_qp){ .state = QP_IDLE };
 }

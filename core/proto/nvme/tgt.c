@@ -80,6 +80,7 @@ static void show_host(const struct nvme_tgt_ctrl *ctrl, nvme_each_host *each, vo
 {
 	struct nvme_psk_names names = { 0 };
 	struct nvme_served_host host = { .hostnqn = ctrl->hostnqn,
+		.generated = ctrl->concatenated,
 		.subnqn = ctrl->subnqn,
 		.address = &ctrl->admin->base.peer,
 		.identity = ctrl->identity,

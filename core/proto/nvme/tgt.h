@@ -137,8 +137,9 @@ struct nvme_tgt_queue {
 	struct nvme_tgt_ctrl *ctrl; /* NULL until the host has authenticated, if it has to */
 	struct nvme_tgt_auth *auth; /* NULL: the host does not have to authenticate */
 	bool securing;              /* the TLS handshake has not ended */
-	bool has_keys;              /* it began with the keys of the hosts file, for TLS */
+	bool has_keys;              /* atomic: keys of the hosts file for TLS, unless it is plain */
 	char *identity;             /* of the PSK that the host has proven in it; NULL: no TLS */
+	bool concatenated;          /* that PSK is a generated one */
 	const struct nvme_tgt_cmd *first_connect; /* its only Connect */
 	/* Connect, while the target's thread checks it */
 	struct nvme_tgt_cmd *connect_cmd;
@@ -158,7 +159,7 @@ struct nvme_tgt_auth {
 	struct nvme_tgt_auth_job *job; /* NULL: none */
 	struct nvme_tgt_cmd *cmd;      /* the Send that is executed; NULL: none */
 	struct loop_msg hop;           /* to the target's loop and back */
-	uint8_t state, hash, group;
+	uint8_t state, sc_c, hash, group;
 	bool mutual;  /* the host has asked for our response */
 	bool known;   /* secret[0] is the host's, not random */
 	bool proven;  /* the host's response is right */
@@ -169,6 +170,7 @@ struct nvme_tgt_auth {
 	uint8_t response[NVME_CHAP_HASH_MAX];     /* of the host */
 	uint8_t exponent[NVME_CHAP_PRIVATE];
 	struct nvme_key secret[2];
+	struct nvme_psk psk;            /* of a generated PSK, for TLS */
 	uint8_t out[NVME_AUTH_MSG_MAX]; /* the message to receive */
 	uint16_t out_len;
 };
@@ -234,6 +236,7 @@ struct nvme_tgt_ctrl {
 	uint64_t qids;
 	bool dying, noticing;
 	char *identity;     /* of the PSK that its host uses TLS with; NULL: no TLS */
+	bool concatenated;  /* that PSK is a generated one */
 	bool authenticates; /* its host has to */
 	bool pending;       /* and has not done so yet */
 	/* passing the queues of the host's earlier controllers */
@@ -298,8 +301,9 @@ void nvme_tgt_rdma_incoming(struct target *, struct ep_incoming *);
 /* Check queue->connect, set queue->connect_reply, and bind the queue to its controller. False = a
  * fence is on its way; connect_hop runs again when it returns. */
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *);
-/* The host has proven who it is: admit the queue, and bind it to its controller. False: refused. */
-bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *);
+/* The host has proven who it is: admit the queue, and bind it to its controller. False: refused.
+ * psk: for TLS, of a generated one; then only keep that, as the host connects again with it. */
+bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *, struct nvme_psk *psk);
 void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */
 void nvme_tgt_ctrl_notify(struct nvme_target *, const struct nvme_tgt_ns *);

@@ -53,14 +53,27 @@ static void put(struct nvme_tgt_auth *auth, enum state state, struct nvme_auth_m
 	auth->state = (uint8_t)state;
 }
 
-static void fail(struct nvme_tgt_auth *auth, enum nvme_auth_reason reason)
+static void fail_as(struct nvme_tgt_auth *auth, enum nvme_auth_reason reason, const char *text)
 {
 	put(auth, FAILURE1,
 		&(struct nvme_auth_msg){ .kind = NVME_AUTH_FAILURE1, .reason = reason });
 	loop_trace(auth->queue->base.loop, "%s: '%s' failed to authenticate: %s",
-		auth->queue->base.name, auth->queue->connect.hostnqn,
-		nvme_auth_reason_text(reason));
+		auth->queue->base.name, auth->queue->connect.hostnqn, text);
 	end_send(auth);
+}
+
+static void fail(struct nvme_tgt_auth *auth, enum nvme_auth_reason reason)
+{
+	fail_as(auth, reason, nvme_auth_reason_text(reason));
+}
+
+/* Secure channel concatenation is not possible. */
+static void fail_concatenation(struct nvme_tgt_auth *auth, const char *why)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "%s: %s", nvme_auth_reason_text(NVME_AUTH_CONCATENATION), why);
+	fail_as(auth, NVME_AUTH_CONCATENATION, text);
 }
 
 /* --- calculations */
@@ -99,6 +112,7 @@ static int respond(const struct nvme_tgt_auth *auth, bool controller, const uint
 {
 	const struct nvme_chap_round round = { .controller = controller,
 		.hash = auth->hash,
+		.sc_c = auth->sc_c,
 		.tid = auth->tid,
 		.seq = auth->seq[controller],
 		.challenge = auth->challenge[controller],
@@ -111,6 +125,20 @@ static int respond(const struct nvme_tgt_auth *auth, bool controller, const uint
 
 static void admit(struct loop_msg *);
 
+static int generate_psk(struct nvme_tgt_auth *auth, const uint8_t *session_key)
+{
+	const struct nvmf_connect *connect = &auth->queue->connect;
+	uint8_t psk[NVME_CHAP_HASH_MAX];
+	int err = nvme_chap_generate_psk(
+		psk, auth->hash, session_key, auth->challenge[0], auth->challenge[1]);
+
+	if (!err)
+		err = nvme_psk_derive_generated(psk, nvme_chap_hash_len(auth->hash),
+			connect->hostnqn, connect->subnqn, &auth->psk);
+	explicit_bzero(psk, sizeof(psk));
+	return err;
+}
+
 /* The verdict goes to the target's loop in any case, which takes the same time. */
 static void verify(struct nvme_tgt_auth *auth, const uint8_t *session_key)
 {
@@ -122,6 +150,8 @@ static void verify(struct nvme_tgt_auth *auth, const uint8_t *session_key)
 	if (auth->proven && auth->mutual)
 		auth->proven =
 			auth->secret[1].len && !respond(auth, true, session_key, auth->response);
+	if (auth->proven && auth->sc_c)
+		auth->proven = !generate_psk(auth, session_key);
 	explicit_bzero(right, sizeof(right));
 	auth->hop.run = admit;
 	loop_post(auth->queue->base.target->loop, &auth->hop);
@@ -240,6 +270,7 @@ static uint8_t choose_hash(const struct target_chap *chap, const struct nvme_aut
 {
 	for (unsigned i = 0; i < msg->hashes; i++)
 		if (nvme_chap_hash_len(msg->hash_ids[i]) &&
+			(!msg->sc_c || nvme_chap_hash_concatenates(msg->hash_ids[i])) &&
 			(!chap->hash || chap->hash == msg->hash_ids[i]))
 			return msg->hash_ids[i];
 	return 0;
@@ -254,7 +285,9 @@ static int choose_group(const struct target_chap *chap, const struct nvme_auth_m
 	for (unsigned i = 0; i < msg->groups; i++) {
 		uint8_t group = msg->group_ids[i];
 
-		if (nvme_chap_group_len(group) < 0 || (chap->one_group && chap->group != group))
+		if (nvme_chap_group_len(group) < 0 ||
+			(msg->sc_c && !nvme_chap_group_concatenates(group)) ||
+			(chap->one_group && chap->group != group))
 			continue;
 		if (best <= 0 || (group && group < best))
 			best = group ? group : best < 0 ? 0 : best;
@@ -262,17 +295,37 @@ static int choose_group(const struct target_chap *chap, const struct nvme_auth_m
 	return best;
 }
 
+/* Why this queue can't begin secure channel concatenation; NULL: it can. */
+static const char *concatenation_obstacle(const struct nvme_tgt_auth *auth, uint8_t sc_c)
+{
+	const struct nvme_tgt_queue *queue = auth->queue;
+
+	return sc_c != NVME_AUTH_NEW_TLS_PSK ? "no kind of it but a new PSK is supported"
+	       : nvme_tgt_carrier_of(queue) != &nvme_tgt_tcp ? "only over TCP"
+	       : queue->qid                                  ? "only on the admin queue"
+	       : queue->identity                             ? "the queue uses TLS already"
+	       : queue->ctrl ? "the queue has authenticated without it"
+			     : NULL;
+}
+
 static void negotiate(struct nvme_tgt_auth *auth, const struct nvme_auth_msg *msg)
 {
 	const struct target_chap *chap = &auth->queue->base.target->opt.chap;
+	const char *obstacle = msg->sc_c ? concatenation_obstacle(auth, msg->sc_c) : NULL;
 	int group = choose_group(chap, msg);
 
 	auth->tid = msg->tid;
+	auth->sc_c = msg->sc_c;
+	explicit_bzero(&auth->psk, sizeof(auth->psk));
 	auth->hash = choose_hash(chap, msg);
-	if (msg->sc_c) {
-		fail(auth, NVME_AUTH_CONCATENATION);
+	if (obstacle) {
+		fail_concatenation(auth, obstacle);
 	} else if (!msg->hashes) {
 		fail(auth, NVME_AUTH_NO_PROTOCOL);
+	} else if (msg->sc_c && !auth->hash) {
+		fail_concatenation(auth, "needs SHA-256 or SHA-384");
+	} else if (msg->sc_c && group < 0) {
+		fail_concatenation(auth, "needs a DH group other than the null group");
 	} else if (!auth->hash) {
 		fail(auth, NVME_AUTH_NO_HASH);
 	} else if (group < 0) {
@@ -294,7 +347,7 @@ static void admitted(struct loop_msg *msg)
 
 	explicit_bzero(auth->secret, sizeof(auth->secret));
 	explicit_bzero(auth->exponent, sizeof(auth->exponent));
-	if (good && !queue->ctrl)
+	if (good && !queue->ctrl && !auth->sc_c)
 		nvme_tgt_queue_go_live(queue);
 	if (target_conn_is_closing(&queue->base)) {
 		end_send(auth);
@@ -306,10 +359,11 @@ static void admitted(struct loop_msg *msg)
 				.hash_len = (uint8_t)nvme_chap_hash_len(auth->hash),
 				.valid = auth->mutual,
 				.response = auth->response });
-		loop_trace(queue->base.loop, "%s: queue %u: '%s' has authenticated with %s, %s%s",
+		loop_trace(queue->base.loop, "%s: queue %u: '%s' has authenticated with %s, %s%s%s",
 			queue->base.name, queue->qid, queue->connect.hostnqn,
 			nvme_chap_hash_name(auth->hash), nvme_chap_group_name(auth->group),
-			auth->mutual ? ", mutual" : "");
+			auth->mutual ? ", mutual" : "",
+			auth->sc_c ? ", and has a key for TLS from that" : "");
 		end_send(auth);
 	}
 }
@@ -322,7 +376,7 @@ static void admit(struct loop_msg *msg)
 	struct diag why = { 0 };
 
 	if (auth->proven) {
-		auth->refused = !again && !nvme_tgt_ctrl_admit(queue);
+		auth->refused = !again && !nvme_tgt_ctrl_admit(queue, &auth->psk);
 	} else {
 		diag_set(&why, DIAG_AUTH, EACCES, "host '%s' failed to authenticate",
 			queue->connect.hostnqn);
@@ -338,11 +392,12 @@ static void handle_reply(struct nvme_tgt_auth *auth, const struct nvme_auth_msg 
 	unsigned len = nvme_chap_hash_len(auth->hash);
 
 	if (msg->tid != auth->tid || msg->hash_len != len ||
-		msg->dh_len != nvme_chap_group_len(auth->group) || (msg->valid && !msg->seq)) {
+		msg->dh_len != nvme_chap_group_len(auth->group) ||
+		(auth->sc_c ? !msg->valid : msg->valid && !msg->seq)) {
 		fail(auth, NVME_AUTH_PAYLOAD);
 		return;
 	}
-	auth->mutual = msg->valid;
+	auth->mutual = msg->valid && msg->seq;
 	auth->seq[1] = msg->seq;
 	memcpy(auth->response, msg->response, len);
 	memcpy(auth->challenge[1], msg->challenge, len);

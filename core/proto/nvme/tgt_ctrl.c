@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Controllers: which host may connect to what, which queues belong together, and how they end
  * together. All of this runs on the target's loop; queues get messages, in order. */
+#include "psk.h"
 #include "tgt.h"
 #include <errno.h>
 #include <stdio.h>
@@ -156,7 +157,9 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 		free_ctrl(ctrl);
 		return refuse(NVMF_BUSY);
 	}
-	ctrl->authenticates = ctrl->pending = queue->new_auth;
+	ctrl->concatenated = queue->concatenated;
+	ctrl->pending = queue->new_auth;
+	ctrl->authenticates = ctrl->pending || ctrl->concatenated;
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);
 	ctrl->target = target;
@@ -208,8 +211,9 @@ static struct nvmf_connect_reply check_io(const struct nvme_target *target,
 	if (ctrl->qids & 1ull << (req->qid - 1) ||
 		!__atomic_load_n(&ctrl->enabled, __ATOMIC_ACQUIRE))
 		return refuse(NVME_SEQUENCE);
-	/* the controller has the state of one listener */
-	if (ctrl->admin->base.carrier != queue->base.carrier || ctrl->port != queue->base.port)
+	/* the controller has the state of one listener, and what authenticated its host */
+	if (ctrl->concatenated != queue->concatenated ||
+		ctrl->admin->base.carrier != queue->base.carrier || ctrl->port != queue->base.port)
 		return BAD_DATA(cntlid);
 	return (struct nvmf_connect_reply){ .cntlid = ctrl->cntlid };
 }
@@ -249,7 +253,7 @@ static bool admit_admin(struct nvme_tgt_queue *queue)
 }
 
 /* What Connect has checked may have changed. */
-bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue)
+bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue, struct nvme_psk *psk)
 {
 	struct nvme_target *target = nvme_tgt_of(queue);
 	const struct nvme_tgt_subsys *subsys = find_subsys(target, queue->connect.subnqn);
@@ -258,6 +262,8 @@ bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue)
 
 	if (target->base.stopping || !host || !host->secret[0].len)
 		return false;
+	if (psk->len)
+		return !nvme_tls_add_generated(target->base.opt.chap.hosts, psk);
 	if (!queue->connect.qid)
 		return !queue->bound->dying && admit_admin(queue);
 	return !check_io(target, subsys, queue).status && admit_io(target, queue);
@@ -362,7 +368,7 @@ void nvme_serve_hosts(struct target *base, const struct nvme_hosts *hosts)
 	for (struct target_conn *conn = base->conns; conn; conn = conn->peer_next) {
 		const struct nvme_tgt_queue *queue = (const struct nvme_tgt_queue *)conn;
 
-		if (queue->has_keys && !queue->ctrl)
+		if (__atomic_load_n(&queue->has_keys, __ATOMIC_RELAXED) && !queue->ctrl)
 			target_conn_kill(conn, "it began with keys that were replaced");
 	}
 	tls = (uint8_t)nvme_tgt_tls_use(&target->base.opt);

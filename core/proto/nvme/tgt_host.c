@@ -18,7 +18,7 @@ static const struct nvme_host *find_line(const struct nvme_hosts *hosts, const c
 
 static bool is_secured_as(const struct nvme_tgt_queue *queue, const struct nvme_host *line)
 {
-	return !queue->identity == !line->tls.len;
+	return queue->concatenated ? line->secret[0].len > 0 : !queue->identity == !line->tls.len;
 }
 
 const struct nvme_host *nvme_tgt_host_find(const struct nvme_tgt_queue *queue)
@@ -36,7 +36,8 @@ enum nvme_tgt_host_verdict nvme_tgt_host_check(const struct nvme_tgt_queue *queu
 	const struct nvme_host *line = find_line(hosts, queue->connect.hostnqn);
 
 	if (line && is_secured_as(queue, line))
-		return line->secret[0].len ? NVME_TGT_HOST_AUTHENTICATE : NVME_TGT_HOST_ADMIT;
+		return line->secret[0].len && !queue->concatenated ? NVME_TGT_HOST_AUTHENTICATE
+								   : NVME_TGT_HOST_ADMIT;
 	if (!line && !queue->identity &&
 		(opt->hosts ? is_listed(opt, queue->connect.hostnqn) : !hosts))
 		return NVME_TGT_HOST_ADMIT;
@@ -70,7 +71,7 @@ bool nvme_tgt_host_changed(const struct nvme_tgt_ctrl *ctrl, const struct nvme_h
 	const struct nvme_host *line = nvme_hosts_find(hosts, ctrl->hostnqn);
 
 	return ctrl->authenticates != (line && line->secret[0].len) ||
-	       !ctrl->identity == (line && line->tls.len);
+	       (!ctrl->concatenated && !ctrl->identity == (line && line->tls.len));
 }
 
 enum nvme_tgt_tls nvme_tgt_tls_use(const struct target_options *opt)

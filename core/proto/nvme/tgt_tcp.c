@@ -310,6 +310,12 @@ static void start_tls(struct nvme_tgt_tcp *tcp)
 		target_conn_fail(conn, why.code, why.err, why.text);
 }
 
+static void go_plain(struct nvme_tgt_tcp *tcp)
+{
+	drop_creds(tcp);
+	__atomic_store_n(&tcp->queue.has_keys, false, __ATOMIC_RELAXED);
+}
+
 /* The first byte is that of a ClientHello or of ICReq. True: it is not TLS. */
 static bool classify(struct nvme_tgt_tcp *tcp)
 {
@@ -322,17 +328,22 @@ static bool classify(struct nvme_tgt_tcp *tcp)
 	else if (first == TLS_FIRST_BYTE)
 		start_tls(tcp);
 	else
-		drop_creds(tcp);
+		go_plain(tcp);
 	return first >= 0 && first != TLS_FIRST_BYTE;
 }
 
 static void secured(struct stream *stream)
 {
 	struct nvme_tgt_tcp *tcp = stream->user;
+	struct nvme_psk_names names;
 
 	tcp->queue.securing = false;
 	drop_creds(tcp);
 	tcp->queue.identity = strdup(stream_tls_peer(stream));
+	tcp->queue.concatenated =
+		tcp->queue.identity &&
+		nvme_psk_parse(tcp->queue.identity, strlen(tcp->queue.identity), &names) &&
+		names.generated;
 	if (!tcp->queue.identity)
 		target_conn_fail(&tcp->queue.base, DIAG_NO_MEMORY, ENOMEM, "out of memory");
 }

@@ -67,6 +67,46 @@ Test(nvme_psk, what_tls_got_of_older_tools)
 		NULL);
 }
 
+static void derives_generated(
+	const uint8_t *psk, unsigned len, const char *identity, const char *hex)
+{
+	struct nvme_psk_names names;
+	struct nvme_psk tls;
+	char got[2 * sizeof(tls.key) + 1] = "";
+
+	cr_assert_eq(nvme_psk_derive_generated(psk, len, HOST, NQN, &tls), 0);
+	cr_expect_str_eq(tls.identity, identity);
+	for (unsigned i = 0; i < tls.len; i++)
+		snprintf(got + 2 * i, 3, "%02x", tls.key[i]);
+	cr_expect_str_eq(got, hex);
+	cr_assert(nvme_psk_parse(identity, strlen(identity), &names));
+	cr_assert(names.generated && names.len == len && !names.form.version0);
+	cr_assert_str_eq(names.hostnqn, HOST);
+	cr_assert_str_eq(names.subnqn, NQN);
+}
+
+/* By HMAC of Python's hashlib. */
+Test(nvme_psk, what_tls_gets_of_a_generated_psk)
+{
+	char long_nqn[225];
+	struct nvme_psk tls;
+	uint8_t psk[48];
+
+	for (unsigned i = 0; i < sizeof(psk); i++)
+		psk[i] = (uint8_t)(i * 5 + 1);
+	derives_generated(psk, 32,
+		"NVMe1G01 " HOST " " NQN " CMlMp0BYVz6+38/LxppuOlGt+aUyaTqyFWnRrTHqCq4=",
+		"c56873dafcaf082b0abbb735865bf7ac7f05da772f8ab440a71111b10b41d0d4");
+	derives_generated(psk, 48,
+		"NVMe1G02 " HOST " " NQN
+		" QU9fKNkU1DxKfsWa0xGUmRv4RxdsNjdiE9zXNDyk32C9XeTGF0YQ3KQqPTbGUMSc",
+		"16b9b3299c0d9f6a60f10ff81afb572713138b540c0f3d367cd007496d42b37d"
+		"255ee6b566d02dfda8d9f99db6806cc0");
+	memset(long_nqn, 'x', 224);
+	long_nqn[224] = 0;
+	cr_assert_eq(nvme_psk_derive_generated(psk, 32, long_nqn, long_nqn, &tls), -EINVAL);
+}
+
 /* By HMAC of Python's hashlib, as RFC 5869 and RFC 8446, 7.1 define it; the same program gives the
  * keys above. */
 Test(nvme_psk, what_tls_gets_with_version_0)
@@ -102,10 +142,10 @@ static void parses(const char *text, bool version0, unsigned len)
 Test(nvme_psk, identities_of_a_peer)
 {
 	static const char *const others[] = { "", "NVMe1R01", "NVMe1R01 " HOST " " NQN,
-		"NVMe0R01 " HOST " " NQN " x", "NVMe1G01 " HOST " " NQN " x",
-		"NVMe2R01 " HOST " " NQN " x", "NVMe1R03 " HOST " " NQN " x",
-		"NVMe1R010 " HOST " " NQN " x", "NVMe0R01  " NQN, "NVMe0R01 " HOST " ",
-		"nvme0R01 " HOST " " NQN };
+		"NVMe0R01 " HOST " " NQN " x", "NVMe0G01 " HOST " " NQN, "NVMe1G01 " HOST " " NQN,
+		"NVMe1G03 " HOST " " NQN " x", "NVMe2R01 " HOST " " NQN " x",
+		"NVMe1R03 " HOST " " NQN " x", "NVMe1R010 " HOST " " NQN " x", "NVMe0R01  " NQN,
+		"NVMe0R01 " HOST " ", "nvme0R01 " HOST " " NQN };
 	struct nvme_psk_names names;
 	char longest[NVME_PSK_IDENTITY + 8];
 

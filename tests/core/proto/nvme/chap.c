@@ -71,6 +71,61 @@ Test(chap, responses)
 		"ced59c30a1b040590efa76dd7742fd22c509ce78887022669096ae96860969c1");
 }
 
+/* SC_C is in the response of the host, in that of the controller it is 0. */
+Test(chap, responses_with_concatenation)
+{
+	static const char *const hex[] = {
+		"567bb7caeaee0500c3b637633d184c94fc9271032b0a2a3bb548648878e68152",
+		"07d61ee2549e3019187a472bed01b5d4506a65484746f12a2ab73d8f4aa17f6b"
+	};
+	uint8_t challenge[64], session_key[64], response[64];
+	struct nvme_key secret;
+
+	fill(challenge, sizeof(challenge), 200, 1);
+	fill(session_key, sizeof(session_key), 90, 1);
+	cr_assert_eq(nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", "DHHC-1:01:" KEY32, &why), 0);
+	for (unsigned controller = 0; controller < 2; controller++) {
+		const struct nvme_chap_round round = { .controller = controller,
+			.hash = NVME_CHAP_SHA256,
+			.sc_c = NVME_AUTH_NEW_TLS_PSK,
+			.tid = 0xa0b1,
+			.seq = 0x01020304,
+			.challenge = challenge,
+			.session_key = session_key,
+			.hostnqn = HOSTNQN,
+			.subnqn = SUBNQN };
+
+		cr_assert_eq(nvme_chap_respond(response, &secret, &round), 0);
+		hex_eq(response, 32, hex[controller]);
+	}
+}
+
+static void generates(uint8_t hash, const char *hex)
+{
+	uint8_t key[64], c1[64], c2[64], psk[64];
+
+	fill(key, sizeof(key), 90, 1);
+	fill(c1, sizeof(c1), 200, 1);
+	fill(c2, sizeof(c2), 17, 3);
+	cr_assert_eq(nvme_chap_generate_psk(psk, hash, key, c1, c2), 0);
+	hex_eq(psk, nvme_chap_hash_len(hash), hex);
+}
+
+Test(chap, generated_psks)
+{
+	generates(NVME_CHAP_SHA256,
+		"3d500e43e24de53f4ac9e5abdfd2331625dfaf045d5f0dbc9d5b4ea991a8d03e");
+	generates(NVME_CHAP_SHA384,
+		"cb60a45981c1e3f0f8332975d0f91e1508ba5cbdcf983679203bc9d7e88d5f1368192192fd188456"
+		"bf4587468c6b6bcb");
+	for (uint8_t hash = 0; hash < 5; hash++)
+		cr_assert_eq(nvme_chap_hash_concatenates(hash),
+			hash == NVME_CHAP_SHA256 || hash == NVME_CHAP_SHA384);
+	for (uint8_t group = 0; group < 8; group++)
+		cr_assert_eq(nvme_chap_group_concatenates(group),
+			group >= NVME_CHAP_2048 && group <= NVME_CHAP_8192);
+}
+
 /* Digests of the public value of x, and of the shared secret by both sides. */
 Test(chap, groups)
 {
