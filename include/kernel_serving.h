@@ -82,7 +82,7 @@ struct serving_disk {
 /* A connected NVMe host. */
 struct serving_host {
 	char hostnqn[256], subnqn[256], traddr[ADDR_TEXT];
-	char security[32]; /* none, tls-psk, dh-hmac-chap */
+	char security[48]; /* as in serve.status.json */
 	char tls_version[8], tls_cipher[40], tls_identity[580];
 };
 

@@ -51,7 +51,7 @@ static const struct nvme_hosts *hosts(void)
 		.tls = { .len = 32, .hash = 1, .key = "key" } };
 	static struct nvme_hosts list = { .host = &host, .count = 1, .tls = 1 };
 
-	if (!list.creds && nvme_tls_of_hosts(&list.creds, &list, NULL))
+	if (!list.creds && nvme_tls_of_hosts(&list, NULL))
 		abort();
 	return &list;
 }

@@ -7,7 +7,8 @@
 
 bool doctor_uses_tls(const struct doctor *doctor)
 {
-	return doctor_is(doctor, "nvme+tcp") && uri_has(doctor->parsed, "tls-key-file");
+	return doctor_is(doctor, "nvme+tcp") &&
+	       (uri_has(doctor->parsed, "tls-key-file") || uri_has(doctor->parsed, "concat"));
 }
 
 /* A kernel that makes no requests is the subject of doctor_features(). */

@@ -126,7 +126,7 @@ int nvme_chap_respond(uint8_t response[NVME_CHAP_HASH_MAX], const struct nvme_ke
 
 	wire_put_le(numbers, 4, round->seq);
 	wire_put_le(numbers + 4, 2, round->tid);
-	numbers[6] = round->controller ? 0 : round->sc_c;
+	numbers[6] = round->sc_c;
 	memcpy(challenge, round->challenge, len);
 	if (!err && round->session_key)
 		err = hmac(challenge, round->hash, round->session_key, len, &given, 1);

@@ -626,7 +626,7 @@ void nvmf_record_add_keys(
 	const struct nvmf_record *record, char text[URI_MAX], struct uri *controller)
 {
 	static const char *const keys[] = { "rdma", "crc", "dev", "src", "iface", "hostnqn",
-		"dhchap-secret-file", "dhchap-ctrl-secret-file", "tls-key-file", NULL };
+		"dhchap-secret-file", "dhchap-ctrl-secret-file", "tls-key-file", "concat", NULL };
 
 	if (record->trtype == trtype_of(controller))
 		uri_add_keys(text, controller, keys);

@@ -132,8 +132,7 @@ static void drop(struct generated **at)
 	struct generated *old = *at;
 
 	*at = old->next;
-	explicit_bzero(old, sizeof(*old));
-	free(old);
+	secret_free(old);
 }
 
 static void keys_free(void *user)
@@ -199,7 +198,7 @@ static void drop_oldest(struct nvme_tls_keys *keys, const struct nvme_psk *psk)
 
 int nvme_tls_add_generated(const struct nvme_hosts *hosts, struct nvme_psk *psk)
 {
-	struct generated *new = calloc(1, sizeof(*new)), **end;
+	struct generated *new = secret_alloc(sizeof(*new)), **end;
 
 	if (!new)
 		return -ENOMEM;

@@ -100,7 +100,8 @@ static int check_concatenation(const struct nvme_qp *qp, struct diag *why)
 	diag_set(why, DIAG_AUTH, EACCES,
 		"the target does not ask this host to authenticate, so it can't generate a key for "
 		"TLS (concat=)");
-	return diag_hint(why, "enable authentication of this host on the target, or omit concat=");
+	return diag_hint(why, "enable authentication of this host on the target, or omit concat=, "
+			      "which leaves the data unencrypted");
 }
 
 /* Targets may authenticate the admin queue only, and none of a discovery controller. */

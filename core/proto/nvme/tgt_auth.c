@@ -372,9 +372,14 @@ static void admit(struct loop_msg *msg)
 {
 	struct nvme_tgt_auth *auth = container_of(msg, struct nvme_tgt_auth, hop);
 	struct nvme_tgt_queue *queue = auth->queue;
+	const struct nvme_host *host = nvme_tgt_host_find(queue);
 	bool again = queue->bound && !queue->bound->pending;
 	struct diag why = { 0 };
 
+	/* the file may have been read again since the Challenge */
+	auth->proven = auth->proven && host &&
+		       nvme_chap_equal((const void *)host->secret, (const void *)auth->secret,
+			       sizeof(auth->secret));
 	if (auth->proven) {
 		auth->refused = !again && !nvme_tgt_ctrl_admit(queue, &auth->psk);
 	} else {

@@ -18,7 +18,8 @@ static const struct nvme_host *find_line(const struct nvme_hosts *hosts, const c
 
 static bool is_secured_as(const struct nvme_tgt_queue *queue, const struct nvme_host *line)
 {
-	return queue->concatenated ? line->secret[0].len > 0 : !queue->identity == !line->tls.len;
+	return queue->concatenated ? line->secret[0].len && !line->tls.len
+				   : !queue->identity == !line->tls.len;
 }
 
 const struct nvme_host *nvme_tgt_host_find(const struct nvme_tgt_queue *queue)
@@ -71,7 +72,8 @@ bool nvme_tgt_host_changed(const struct nvme_tgt_ctrl *ctrl, const struct nvme_h
 	const struct nvme_host *line = nvme_hosts_find(hosts, ctrl->hostnqn);
 
 	return ctrl->authenticates != (line && line->secret[0].len) ||
-	       (!ctrl->concatenated && !ctrl->identity == (line && line->tls.len));
+	       (ctrl->concatenated ? line && line->tls.len
+				   : !ctrl->identity == (line && line->tls.len));
 }
 
 enum nvme_tgt_tls nvme_tgt_tls_use(const struct target_options *opt)
