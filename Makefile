@@ -288,7 +288,7 @@ install-data: $(B)/VERSION
 	$(if $(wildcard completions/rdmastor.fish),install -D -m 644 completions/rdmastor.fish $(share)/fish/vendor_completions.d/rdmastor.fish)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	for unit in $(basename $(notdir $(wildcard systemd/*.in))); do \
-		sed 's#@PREFIX@#$(PREFIX)#' systemd/$$unit.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; done
+		sed 's#@PREFIX@#$(PREFIX)#' systemd/$$unit.in >$(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -D -m 644 systemd/60-rdmastor-srp.rules $(DESTDIR)$(PREFIX)/lib/udev/rules.d/60-rdmastor-srp.rules
 	install -D -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.sh
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/dracut/modules.d/71rdmastor initramfs/dracut/71rdmastor/*.rules

@@ -23,6 +23,7 @@ int kernel_pid_file_allow(int root, const char *path);
 int kernel_notify_ready(int ready_fd, const char *status, struct diag *);
 /* Connect to NOTIFY_SOCKET, as this process gives up its rights. A failure is reported later. */
 void kernel_notify_hold(void);
+bool kernel_notify_wanted(void); /* there is a NOTIFY_SOCKET: a service manager stops us */
 /* Send "STATUS=…" or "WATCHDOG=1" to NOTIFY_SOCKET (sd_notify(3)). */
 int kernel_notify(const char *text, struct diag *);
 uint32_t kernel_watchdog_ms(void); /* limit between two WATCHDOG=1; 0: none expected */

@@ -174,9 +174,9 @@ static void warn_security(struct nvmf_entries *all, const struct nbft *nbft, con
 		security->key ? ", the key" : "", security->ciphers ? ", cipher suites" : "",
 		security->groups ? ", DH groups" : "", security->hashes ? ", hash functions" : "");
 	if (*text)
-		kernel_conf_warn(all,
-			"%s %s %u: of security profile %u not applied: %s: give keys as options",
-			nbft->name, kind, index, security->index, text + 2);
+		kernel_conf_warn(all, "%s %s %u: of security profile %u not applied: %s%s",
+			nbft->name, kind, index, security->index, text + 2,
+			security->auth || security->key ? ": give keys as options" : "");
 }
 
 static int add_ssns(int root, struct nvmf_entries *all, unsigned first, const struct nbft *nbft,

@@ -267,7 +267,8 @@ static bool parse_discovery(struct table *t, const void *at)
 		return leave_out(t, "not a discovery descriptor");
 	*to = (struct nbft_discovery_info){ .index = discovery->index,
 		.hfi = discovery->hfi,
-		.security = find_security(t->to, discovery->security) };
+		.security =
+			discovery->security ? find_security(t->to, discovery->security) : NULL };
 	if (discovery->security && !to->security)
 		return leave_out(t, NO_SECURITY);
 	if (!parse_text(t, discovery->uri, to->uri, sizeof(to->uri)) || !to->uri[0])

@@ -83,9 +83,7 @@ static bool is_same(const struct addr *one, const struct addr *other)
 {
 	if (one->ss.ss_family != AF_UNIX || other->ss.ss_family != AF_UNIX)
 		return addr_same(one, other);
-	if (!path_of(one)[0] || !path_of(other)[0])
-		return one->len == other->len && !memcmp(&one->ss, &other->ss, one->len);
-	return !strcmp(path_of(one), path_of(other));
+	return *path_of(one) && !strcmp(path_of(one), path_of(other));
 }
 
 int inherited_take(const struct addr *at)

@@ -424,7 +424,7 @@ static void caught(struct loop_signal *signal, int signo)
 		}
 		break;
 	case SIGHUP:
-		if (reload(d) || getenv("NOTIFY_SOCKET")) /* a manager stops it by SIGTERM */
+		if (reload(d) || kernel_notify_wanted()) /* a manager stops it by SIGTERM */
 			break;
 		/* fall through */
 	default:

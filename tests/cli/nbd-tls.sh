@@ -35,7 +35,7 @@ down
 kit --tls=require --tls-certificates=ca --tls-verify-peer memory 64M
 copies "$cert&tls-hostname=localhost"
 ours info "$cert&tls-hostname=other&tls-verify-peer=no" --json >out 2>err || die "$(cat err)"
-grep -q 'warning: .*tls-verify-peer=no is insecure: anyone on the network can act as the server' err || die "no warning: $(cat err)"
+grep -q 'warning: .*tls-verify-peer=no is insecure: anyone in between can act as the server' err || die "no warning: $(cat err)"
 error 1 auth "unix:$SOCK" "another.name 'other'" ours info "$cert&tls-hostname=other"
 error 1 closed "unix:$SOCK" 'certificate' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous&tls-verify-peer=no"
 error 1 auth "unix:$SOCK" 'ca-cert.pem' ours info "nbds+unix:///?socket=$SOCK&tls-certificates=anonymous"
@@ -60,7 +60,7 @@ conf_server "$PWD/disk"
 insecure file-permissions 'does not offer TLS' "${optional/?socket/x?socket}"
 conf_down
 kit --tls=on --tls-psk=keys memory 1M
-insecure tls-psk 'tls=optional is insecure: anyone on the network can turn TLS off; use nbds' "$optional"
+insecure tls-psk 'tls=optional is insecure: anyone in between can turn TLS off; use nbds' "$optional"
 error 1 closed "unix:$SOCK" "closed 'alice' another.key" ours info "${bad/nbds/nbd}&tls=optional"
 
 # a server that returns without TLS: the disk returns, too, with the warning

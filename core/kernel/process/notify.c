@@ -36,12 +36,22 @@ static int open_socket(const char *name, struct diag *diag)
 	return diag_sys(diag, err, "notify %s", name);
 }
 
-void kernel_notify_hold(void)
+static const char *socket_name(void)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
 
-	if (name && *name && held < 0)
-		held = open_socket(name, NULL);
+	return name && *name ? name : NULL;
+}
+
+bool kernel_notify_wanted(void)
+{
+	return socket_name();
+}
+
+void kernel_notify_hold(void)
+{
+	if (socket_name() && held < 0)
+		held = open_socket(socket_name(), NULL);
 }
 
 static int notify_socket(const char *name, const char *text, struct diag *diag)
@@ -60,9 +70,9 @@ static int notify_socket(const char *name, const char *text, struct diag *diag)
 
 int kernel_notify(const char *text, struct diag *diag)
 {
-	const char *name = getenv("NOTIFY_SOCKET");
+	const char *name = socket_name();
 
-	return name && *name ? notify_socket(name, text, diag) : 0;
+	return name ? notify_socket(name, text, diag) : 0;
 }
 
 uint32_t kernel_watchdog_ms(void)

@@ -113,13 +113,13 @@ static void warn(struct nbd_ini_dev *dev, const char *text)
 static void warn_insecure(struct nbd_ini_dev *dev, bool optional)
 {
 	if (optional && !dev->conf.tls)
-		warn(dev, "tls=optional is insecure, and the server does not offer TLS: anyone on "
-			  "the network can read and change the data");
+		warn(dev, "tls=optional is insecure, and the server does not offer TLS: anyone "
+			  "in between can read and change the data");
 	else if (optional)
-		warn(dev, "tls=optional is insecure: anyone on the network can turn TLS off; use "
-			  "nbds");
-	else if (dev->conf.tls_files.no_verify)
-		warn(dev, "tls-verify-peer=no is insecure: anyone on the network can act as the "
+		warn(dev, "tls=optional is insecure: anyone in between can turn TLS off; use "
+			  "nbds or nbds+unix");
+	else if (dev->conf.tls_files.no_verify && !dev->conf.psk)
+		warn(dev, "tls-verify-peer=no is insecure: anyone in between can act as the "
 			  "server");
 }
 
