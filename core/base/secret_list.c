@@ -54,11 +54,14 @@ static int open_file(const char *path, bool only_owner, size_t *size, struct dia
 
 char *secret_list_text(const char *path, bool only_owner, size_t *size, struct diag *diag)
 {
-	int fd = open_file(path, only_owner, size, diag);
+	struct diag own = { 0 };
 	char *text;
 	size_t at = 0;
 	ssize_t n = 1;
+	int fd;
 
+	diag = diag ? diag : &own;
+	fd = open_file(path, only_owner, size, diag);
 	if (fd < 0)
 		return NULL;
 	text = secret_alloc(*size + 1);
@@ -124,10 +127,12 @@ static int parse(const char *path, char *text, const struct secret_list_reader *
 int secret_list_read(
 	const char *path, const struct secret_list_reader *reader, void *user, struct diag *diag)
 {
+	struct diag own = { 0 };
 	size_t size = 0;
 	char *text;
 	int err;
 
+	diag = diag ? diag : &own;
 	secret_disable_dumps();
 	text = secret_list_text(path, true, &size, diag);
 	err = text ? parse(path, text, reader, user, diag) : -diag->err;

@@ -413,9 +413,12 @@ static struct tls_creds *allocate(bool server, struct diag *diag)
 int tls_creds_new(struct tls_creds **out, const struct tls_files *files, struct diag *diag)
 {
 	bool certificates = files->certificates || !files->psk_file;
-	struct tls_creds *creds = allocate(files->server, diag);
+	struct diag own = { 0 };
+	struct tls_creds *creds;
 	int err = 0;
 
+	diag = diag ? diag : &own;
+	creds = allocate(files->server, diag);
 	if (!creds)
 		return -diag->err;
 	if (files->psk_file)
@@ -453,7 +456,7 @@ int tls_creds_new_key(struct tls_creds **out, const char *identity,
 	struct tls_creds *creds = allocate(false, diag);
 
 	if (!creds)
-		return -diag->err;
+		return -ENOMEM;
 	use_psks(creds, names);
 	creds->sha384 = key->sha384;
 	mbedtls_ssl_conf_ciphersuites(&creds->conf, key->sha384 ? sha384 : sha256);
@@ -473,7 +476,7 @@ int tls_creds_new_finder(struct tls_creds **out, const struct tls_finder *finder
 
 	if (!creds) {
 		finder->free(finder->user);
-		return -diag->err;
+		return -ENOMEM;
 	}
 	use_psks(creds, names);
 	creds->finder = *finder;

@@ -37,3 +37,9 @@ says 1 not-found "unix:$TMP/nosuch" 'no.such.file' "nbd+unix:///?socket=$TMP/nos
 : >plain
 says 1 refused "unix:$TMP/plain" 'connection.refused' "nbd+unix:///?socket=$TMP/plain"
 says 1 refused '127.0.0.1:1' 'connection.refused' "nbd://127.0.0.1:1/"
+
+# a file that is missing, also where a listing for a hint reads it again
+for uri in 'nbds://127.0.0.1:1/?tls-psk-file=none' 'nbd://127.0.0.1:1/?tls=optional&tls-psk-file=none'; do
+	error 1 not-found none '' ours info "$uri"
+done
+error 1 not-found 'none.*pem' '' ours info 'nbds://127.0.0.1:1/?tls-certificates=none'
