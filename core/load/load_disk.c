@@ -246,7 +246,7 @@ static void submit_due(struct disk_job *dj, uint64_t now, bool full)
  * of a read during a write, is undefined. */
 static void submit_idle(struct disk_job *dj, uint64_t now)
 {
-	while (dj->idle && dj->remaining && !load_period_ended(&dj->job, now)) {
+	while (dj->idle && dj->remaining && load_may_submit(&dj->job, now)) {
 		if (needs_flush(dj))
 			submit_flush(dj, now);
 		else if (options_of(dj)->verify && in_flight(dj, dj->next))

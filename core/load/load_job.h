@@ -83,10 +83,21 @@ void load_job_end_period(struct load_job *);
 /* Start counting for this job; called once, when `now` has reached load->from. */
 void load_job_start_counting(struct load_job *, uint64_t now);
 
+static inline bool load_ended_early(const struct load_job *job)
+{
+	return atomic_load_explicit(&job->load->period_ended, memory_order_relaxed);
+}
+
 static inline bool load_period_ended(const struct load_job *job, uint64_t now)
 {
-	return now >= job->load->until ||
-	       atomic_load_explicit(&job->load->period_ended, memory_order_relaxed);
+	return now >= job->load->until || load_ended_early(job);
+}
+
+/* Whether a job without a rate submits another request: until the period ends, and one in any case,
+ * as on a busy machine the thread may not have run before that. */
+static inline bool load_may_submit(const struct load_job *job, uint64_t now)
+{
+	return !load_period_ended(job, now) || (!job->from_ns && !load_ended_early(job));
 }
 
 /* The end of the period, but not after `now`. */

@@ -103,7 +103,7 @@ static void got(struct tcp_job *tj, size_t bytes, uint64_t now)
 		uint64_t sent = tj->sent_ns[tj->answered++ % opt->depth];
 		load_count(&tj->job, LOAD_READ, opt->bs, now - sent, now);
 	}
-	if (!load_period_ended(&tj->job, now))
+	if (load_may_submit(&tj->job, now))
 		add_requests(tj, whole, now);
 	else if (tj->answered >= tj->requested) /* a peer may send more than was requested */
 		finish_job(tj);

@@ -84,6 +84,27 @@ Test(load_disks, a_disk_that_forgets_is_found_out, .init = begin, .fini = end)
 		"%s: a first byte may be zero by chance, eight are not", why.text);
 }
 
+static void let_the_period_pass(const struct load_progress *progress, void *arg)
+{
+	const uint64_t begun = loop_clock();
+
+	(void)progress;
+	(void)arg;
+	while (loop_clock() - begun < 5000000)
+		;
+}
+
+Test(load_disks, one_request_at_least_is_measured, .init = begin, .fini = end)
+{
+	const struct load_options opt = {
+		.bs = 4096, .depth = 1, .jobs = 3, .runtime_ms = 1, .progress = let_the_period_pass
+	};
+
+	open_disk("ram:8M");
+	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s", why.text);
+	cr_assert_eq(result->kind[LOAD_WRITE].requests, 3, "once each, after its end");
+}
+
 struct killer {
 	struct loop_timer timer;
 	struct flaky_path *way;
