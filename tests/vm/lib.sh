@@ -46,7 +46,7 @@ check() {
 	if "$@" >"$own/check.out" 2>&1; then
 		passed "$check_name"
 	else
-		failed "$check_name: status $? of: $*" "$own/check.out"
+		failed "$check_name: status $? of: $(printf "%.120s" "$*")" "$own/check.out"
 	fi
 }
 
