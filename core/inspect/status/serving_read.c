@@ -2,6 +2,7 @@
 /* Parse what a process reports to serve. Any process may have written it: a value of an unexpected
  * type counts as not reported, one that is too long is cut. */
 #include "access.h"
+#include "min.h"
 #include "served.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -35,16 +36,23 @@ static bool is_true(const cJSON *object, const char *key)
 	return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* Length of a list of objects, limited to `most`. */
-static unsigned count_of(const cJSON *list, unsigned most)
+/* Read the objects of a list, at most `most`, into a new array of elements of `size` bytes, which
+ * the caller frees, also after a failure. array: where its address goes. False: out of memory. */
+static bool read_list(const cJSON *from, const char *key, unsigned most, size_t size,
+	bool (*read)(void *element, const cJSON *from), void *array, unsigned *count)
 {
-	const cJSON *item;
-	unsigned count = 0;
+	const cJSON *list = cJSON_GetObjectItemCaseSensitive(from, key), *item;
+	unsigned n = cJSON_IsArray(list) ? min_u32((unsigned)cJSON_GetArraySize(list), most) : 0;
+	char *first = calloc(n + 1, size);
+	bool ok = first;
 
-	if (!cJSON_IsArray(list))
-		return 0;
-	cJSON_ArrayForEach(item, list) if (cJSON_IsObject(item) && count < most) count++;
-	return count;
+	memcpy(array, &first, sizeof(first));
+	cJSON_ArrayForEach(item, list)
+	{
+		if (ok && *count < n && cJSON_IsObject(item))
+			ok = read(first + size * (*count)++, item);
+	}
+	return ok;
 }
 
 /* A holder of an unknown kind counts, too. */
@@ -96,32 +104,24 @@ static void read_state(struct serving_state *state, const cJSON *from)
 		state->reason[0] = 0;
 }
 
-/* False: out of memory. */
-static bool read_paths(struct serving_disk *disk, const cJSON *from)
+static bool read_path(void *element, const cJSON *from)
 {
-	const cJSON *paths = cJSON_GetObjectItemCaseSensitive(from, "paths"), *item;
-	unsigned n = count_of(paths, URI_PATHS + 1);
+	struct serving_path *path = element;
 
-	disk->path = n ? calloc(n, sizeof(*disk->path)) : NULL;
-	if (n && !disk->path)
-		return false;
-	cJSON_ArrayForEach(item, paths) if (disk->paths < n && cJSON_IsObject(item))
-	{
-		struct serving_path *path = &disk->path[disk->paths++];
-
-		text_of(item, "uri", path->uri, sizeof(path->uri));
-		read_state(&path->state, item);
-		path->retry_in_seconds = seconds_of(item, "retry_in_seconds");
-		text_of(item, "access", path->access, sizeof(path->access));
-		path->group = number_of(item, "group", SERVING_UNKNOWN);
-		path->preferred = is_true(item, "preferred");
-		path->requests = number_of(item, "requests", SERVING_UNKNOWN);
-	}
+	text_of(from, "uri", path->uri, sizeof(path->uri));
+	read_state(&path->state, from);
+	path->retry_in_seconds = seconds_of(from, "retry_in_seconds");
+	text_of(from, "access", path->access, sizeof(path->access));
+	path->group = number_of(from, "group", SERVING_UNKNOWN);
+	path->preferred = is_true(from, "preferred");
+	path->requests = number_of(from, "requests", SERVING_UNKNOWN);
 	return true;
 }
 
-static bool read_disk(struct serving_disk *disk, const cJSON *from)
+static bool read_disk(void *element, const cJSON *from)
 {
+	struct serving_disk *disk = element;
+
 	text_of(from, "uri", disk->uri, sizeof(disk->uri));
 	text_of(from, "subnqn", disk->subnqn, sizeof(disk->subnqn));
 	text_of(from, "target", disk->target, sizeof(disk->target));
@@ -135,11 +135,14 @@ static bool read_disk(struct serving_disk *disk, const cJSON *from)
 	disk->block_size = number_of(from, "block_size", 0);
 	disk->read_only = is_true(from, "read_only");
 	read_state(&disk->state, from);
-	return read_paths(disk, from);
+	return read_list(from, "paths", URI_PATHS + 1, sizeof(*disk->path), read_path, &disk->path,
+		&disk->paths);
 }
 
-static void read_listener(struct serving_listener *listener, const cJSON *from)
+static bool read_listener(void *element, const cJSON *from)
 {
+	struct serving_listener *listener = element;
+
 	text_of(from, "transport", listener->transport, sizeof(listener->transport));
 	text_of(from, "traddr", listener->traddr, sizeof(listener->traddr));
 	text_of(from, "trsvcid", listener->trsvcid, sizeof(listener->trsvcid));
@@ -150,10 +153,13 @@ static void read_listener(struct serving_listener *listener, const cJSON *from)
 	text_of(from, "access", listener->access, sizeof(listener->access));
 	if (access_parse(listener->access) == ACCESSES)
 		listener->access[0] = 0;
+	return true;
 }
 
-static void read_host(struct serving_host *host, const cJSON *from)
+static bool read_host(void *element, const cJSON *from)
 {
+	struct serving_host *host = element;
+
 	text_of(from, "hostnqn", host->hostnqn, sizeof(host->hostnqn));
 	text_of(from, "subnqn", host->subnqn, sizeof(host->subnqn));
 	text_of(from, "traddr", host->traddr, sizeof(host->traddr));
@@ -161,36 +167,12 @@ static void read_host(struct serving_host *host, const cJSON *from)
 	text_of(from, "tls_version", host->tls_version, sizeof(host->tls_version));
 	text_of(from, "tls_cipher", host->tls_cipher, sizeof(host->tls_cipher));
 	text_of(from, "tls_identity", host->tls_identity, sizeof(host->tls_identity));
-}
-
-static bool read_lists(struct serving_front *front, const cJSON *from)
-{
-	const cJSON *disks = cJSON_GetObjectItemCaseSensitive(from, "disks"), *item;
-	const cJSON *listeners = cJSON_GetObjectItemCaseSensitive(from, "listeners");
-	const cJSON *hosts = cJSON_GetObjectItemCaseSensitive(from, "hosts");
-	unsigned n = count_of(disks, DISKS), l = count_of(listeners, LISTENERS),
-		 h = count_of(hosts, HOSTS);
-
-	front->disk = calloc(n + 1, sizeof(*front->disk));
-	front->listener = calloc(l + 1, sizeof(*front->listener));
-	front->host = calloc(h + 1, sizeof(*front->host));
-	if (!front->disk || !front->listener || !front->host)
-		return false;
-	cJSON_ArrayForEach(item, disks)
-	{
-		if (front->disks < n && cJSON_IsObject(item) &&
-			!read_disk(&front->disk[front->disks++], item))
-			return false;
-	}
-	cJSON_ArrayForEach(item, listeners) if (front->listeners < l && cJSON_IsObject(item))
-		read_listener(&front->listener[front->listeners++], item);
-	cJSON_ArrayForEach(item, hosts) if (front->hosts < h && cJSON_IsObject(item))
-		read_host(&front->host[front->hosts++], item);
 	return true;
 }
 
-static bool read_front(struct serving_front *front, const cJSON *from)
+static bool read_front(void *element, const cJSON *from)
 {
+	struct serving_front *front = element;
 	static const struct {
 		const char *key;
 		size_t at;
@@ -212,7 +194,12 @@ static bool read_front(struct serving_front *front, const cJSON *from)
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		*(uint64_t *)(void *)((char *)front + counts[i].at) =
 			number_of(from, counts[i].key, SERVING_UNKNOWN);
-	return read_lists(front, from);
+	return read_list(from, "disks", DISKS, sizeof(*front->disk), read_disk, &front->disk,
+		       &front->disks) &&
+	       read_list(from, "listeners", LISTENERS, sizeof(*front->listener), read_listener,
+		       &front->listener, &front->listeners) &&
+	       read_list(from, "hosts", HOSTS, sizeof(*front->host), read_host, &front->host,
+		       &front->hosts);
 }
 
 /* "rdmastor.serve.status": serve */
@@ -235,9 +222,7 @@ static bool read_applet(struct serving_process *process, const cJSON *json)
 
 static int read_document(struct serving_process *process, const cJSON *json)
 {
-	const cJSON *serving = cJSON_GetObjectItemCaseSensitive(json, "serving"), *item;
 	const cJSON *seconds = cJSON_GetObjectItemCaseSensitive(json, "seconds");
-	unsigned n = count_of(serving, FRONTS);
 
 	if (!cJSON_IsObject(json) || !read_applet(process, json))
 		return diag_set(&process->why, DIAG_PROTOCOL, EPROTO,
@@ -250,13 +235,9 @@ static int read_document(struct serving_process *process, const cJSON *json)
 		seconds->valuedouble <= WHOLE_MAX)
 		process->seconds = seconds->valuedouble;
 	process->stopping = is_true(json, "stopping");
-	process->front = calloc(n + 1, sizeof(*process->front));
-	if (!process->front)
+	if (!read_list(json, "serving", FRONTS, sizeof(*process->front), read_front,
+		    &process->front, &process->fronts))
 		return diag_sys(&process->why, ENOMEM, "answer");
-	cJSON_ArrayForEach(
-		item, serving) if (process->fronts < n && cJSON_IsObject(item) &&
-				   !read_front(&process->front[process->fronts++],
-					   item)) return diag_sys(&process->why, ENOMEM, "answer");
 	return 0;
 }
 

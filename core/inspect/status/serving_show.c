@@ -386,9 +386,28 @@ void serving_text(
 		out_line(out, "%u more processes of other users are not listed", list->left_out);
 }
 
-static void put_disk(struct out *out, const struct serving_disk *disk)
+/* Print the elements of an array, `size` bytes each, as a list of objects. */
+static void put_list(struct out *out, const char *key, const void *array, unsigned count,
+	size_t size, void (*put)(struct out *, const void *element))
 {
-	out_object(out, NULL);
+	out_list(out, key);
+	for (unsigned i = 0; i < count; i++) {
+		out_object(out, NULL);
+		put(out, (const char *)array + i * size);
+		out_end(out);
+	}
+	out_end(out);
+}
+
+static void put_path(struct out *out, const void *element)
+{
+	kernel_serving_put_path(out, element);
+}
+
+static void put_disk(struct out *out, const void *element)
+{
+	const struct serving_disk *disk = element;
+
 	out_nonempty(out, "uri", disk->uri);
 	out_u64(out, "size", NULL, disk->size);
 	out_u64(out, "block_size", NULL, disk->block_size);
@@ -404,19 +423,13 @@ static void put_disk(struct out *out, const struct serving_disk *disk)
 	kernel_holders_put(out, &disk->holders);
 	kernel_serving_put_state(out, &disk->state);
 	out_nonempty(out, "policy", disk->policy);
-	out_list(out, "paths");
-	for (unsigned i = 0; i < disk->paths; i++) {
-		out_object(out, NULL);
-		kernel_serving_put_path(out, &disk->path[i]);
-		out_end(out);
-	}
-	out_end(out);
-	out_end(out);
+	put_list(out, "paths", disk->path, disk->paths, sizeof(*disk->path), put_path);
 }
 
-static void put_listener(struct out *out, const struct serving_listener *listener)
+static void put_listener(struct out *out, const void *element)
 {
-	out_object(out, NULL);
+	const struct serving_listener *listener = element;
+
 	out_nonempty(out, "transport", listener->transport);
 	out_nonempty(out, "traddr", listener->traddr);
 	out_nonempty(out, "trsvcid", listener->trsvcid);
@@ -427,12 +440,12 @@ static void put_listener(struct out *out, const struct serving_listener *listene
 	if (listener->group)
 		out_u64(out, "group", NULL, listener->group);
 	out_nonempty(out, "access", listener->access);
-	out_end(out);
 }
 
-static void put_host(struct out *out, const struct serving_host *host)
+static void put_host(struct out *out, const void *element)
 {
-	out_object(out, NULL);
+	const struct serving_host *host = element;
+
 	out_nonempty(out, "hostnqn", host->hostnqn);
 	out_nonempty(out, "subnqn", host->subnqn);
 	out_nonempty(out, "traddr", host->traddr);
@@ -440,7 +453,6 @@ static void put_host(struct out *out, const struct serving_host *host)
 	out_nonempty(out, "tls_version", host->tls_version);
 	out_nonempty(out, "tls_cipher", host->tls_cipher);
 	out_nonempty(out, "tls_identity", host->tls_identity);
-	out_end(out);
 }
 
 static void put_front(struct out *out, const struct serving_front *front)
@@ -457,20 +469,11 @@ static void put_front(struct out *out, const struct serving_front *front)
 	put_number(out, "errors", front->errors);
 	put_number(out, "read_bytes_per_second", front->read_rate);
 	put_number(out, "written_bytes_per_second", front->written_rate);
-	out_list(out, "disks");
-	for (unsigned i = 0; i < front->disks; i++)
-		put_disk(out, &front->disk[i]);
-	out_end(out);
-	out_list(out, "listeners");
-	for (unsigned i = 0; i < front->listeners; i++)
-		put_listener(out, &front->listener[i]);
-	out_end(out);
-	if (front->hosts) {
-		out_list(out, "hosts");
-		for (unsigned i = 0; i < front->hosts; i++)
-			put_host(out, &front->host[i]);
-		out_end(out);
-	}
+	put_list(out, "disks", front->disk, front->disks, sizeof(*front->disk), put_disk);
+	put_list(out, "listeners", front->listener, front->listeners, sizeof(*front->listener),
+		put_listener);
+	if (front->hosts)
+		put_list(out, "hosts", front->host, front->hosts, sizeof(*front->host), put_host);
 }
 
 /* Open the process's member of the list. */
