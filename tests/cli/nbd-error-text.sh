@@ -12,7 +12,7 @@ up qemu-nbd -x disk -k "$SOCK" -t --image-opts "driver=qcow2,file.driver=blkdebu
 error 1 not-found "unix:$SOCK" "export 'nosuch' 'export.*not.present'" "$RDMASTOR" info "nbd+unix:///nosuch?socket=$SOCK"
 uri="nbd+unix:///disk?socket=$SOCK"
 error 1 io "$(ere "$uri")" "write ENOSPC 'writing.to.file.failed'" "$RDMASTOR" copy src "$uri"
-error 1 io "$(ere "$uri")" "write ENOSPC 'writing.to.file.failed'" "$RDMASTOR" bench "$uri" --rw write --runtime 1 --force
+error 1 io "$(ere "$uri")" "write ENOSPC 'writing.to.file.failed'" "$RDMASTOR" bench "$uri" --rw write --runtime 3600 --force
 
 offer "$uri" --nbd "unix:$TMP/through"
 error 1 io '.*' "write ENOSPC writing.to.file.failed" "$RDMASTOR" copy src "nbd+unix:///?socket=$TMP/through"

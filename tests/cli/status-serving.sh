@@ -142,7 +142,7 @@ ill "b'{\"schema\":\"rdmastor.x.status\",\"version\":2,\"seconds\":-1,\"serving\
 # what a disk fails is counted: both files have lost their end
 truncate -s 1M disk.img src
 ours copy -q "$nvme" image2 2>copy.err && die 'read beyond the end of disk.img'
-ours bench "$URI" --rw read --bs 64K --runtime 1 >bench.out 2>&1 && die 'read beyond the end of src'
+ours bench "$URI" --rw read --bs 64K --runtime 3600 >bench.out 2>&1 && die 'read beyond the end of src'
 same 'errors of serve' "$(of "$served" '.errors > 0')" true
 same 'errors of export' "$(of "$exported" '.errors > 0')" true
 

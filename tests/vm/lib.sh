@@ -756,7 +756,7 @@ serve_kill() {
 # host_connect rdma|tcp PORT [OPTIONS]: the kernel as a host of it, on 2 queues; /dev/nvme0n1
 host_connect() {
 	modprobe "nvme-$1"
-	nvme connect -t "$1" -a 10.0.0.1 -s "$2" -n nqn.t1 -q "$hostnqn" -I "$hostid" -i 2 --reconnect-delay=1 --ctrl-loss-tmo=60 ${3:-} >/dev/null
+	nvme connect -t "$1" -a 10.0.0.1 -s "$2" -n nqn.t1 -q "$hostnqn" -I "$hostid" -i 2 --reconnect-delay=1 --ctrl-loss-tmo=60 ${3:-} >/dev/null || return
 	# the node is there before the link in /sys/block
 	wait_for 20 test -e /sys/block/nvme0n1/wwid && test -b /dev/nvme0n1
 }
@@ -790,8 +790,7 @@ filesystem() {
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
 	[ "$(sum /run/mnt/file)" = "$(begin_of /vm/random 6 | xxh64sum | cut -d' ' -f1)" ] || return
-	umount /run/mnt
-	e2fsck -fn "$1"
+	umount /run/mnt && e2fsck -fn "$1"
 }
 
 # host_carried rdma|tcp PORT SIZE SIZE: connected and verified, what depends on the carrier
