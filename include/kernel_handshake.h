@@ -4,10 +4,18 @@
  * to a network namespace, and are taken by the first process that asks. Needs CAP_NET_ADMIN. */
 #pragma once
 #include "loop.h"
+#include <errno.h>
 
-/* Return 1 if a process waits for requests, 0 if none does, also if that can't be found out.
- * -EOPNOTSUPP: this kernel makes no requests. */
+/* Return 1 if a process waits for requests, 0 if none does. -EOPNOTSUPP: this kernel makes none;
+ * another -errno: why it can't be found out. */
 int kernel_handshakes_answered(int root);
+/* Whether the caller has to answer them: no process does, or it can't be found out. */
+static inline bool kernel_handshakes_unanswered(int root)
+{
+	int answered = kernel_handshakes_answered(root);
+
+	return answered <= 0 && answered != -EOPNOTSUPP;
+}
 
 struct kernel_handshakes;
 /* Wait for requests: `ready` is called from the loop when there may be some. */

@@ -123,8 +123,9 @@ struct kernel_list {
 	struct list_path *path; /* paths of one disk are adjacent */
 	struct list_port *port;
 	unsigned links, disks, paths, ports;
-	/* a process answers the kernel's requests for TLS handshakes; read if a link has TLS */
-	bool handshakes_answered;
+	/* a process answers the kernel's requests for TLS handshakes: 1; -1: unknown; read if a
+	 * link has TLS */
+	int handshakes_answered;
 };
 /* Fill in a list; kernel_list_clear() frees its contents. A failure leaves nothing to free. */
 int kernel_list(int root, struct kernel_list *, struct diag *);

@@ -118,7 +118,7 @@ void tls_monitor_start(const struct call *call, int root, const char *word)
 	struct diag why = { 0 };
 	int pid;
 
-	if (!kernel_nvmf_any_tls(root) || kernel_handshakes_answered(root))
+	if (!kernel_nvmf_any_tls(root) || !kernel_handshakes_unanswered(root))
 		return;
 	if (word && !strcmp(word, "off"))
 		call_warn(call, "%s: neither tlshd nor a TLS monitor runs", lost);

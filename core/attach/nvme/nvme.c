@@ -165,7 +165,7 @@ static void answer_handshakes(struct attach_nvme *nvme)
 	struct diag why = { 0 };
 
 	nvme->handshake = (struct diag){ 0 };
-	if (!encrypts(nvme->target) || kernel_handshakes_answered(nvme->attach.root))
+	if (!encrypts(nvme->target) || !kernel_handshakes_unanswered(nvme->attach.root))
 		return;
 	nvme->upcall_events = (struct tls_upcall_events){ nvme, handshake_ended };
 	if (tls_upcall_open(&nvme->upcall, nvme->attach.loop, nvme->attach.root,

@@ -4,6 +4,7 @@
 #include "find.h"
 #include "kernel_handshake.h"
 #include "kernel_nvmf.h"
+#include <errno.h>
 
 bool doctor_uses_tls(const struct doctor *doctor)
 {
@@ -15,12 +16,21 @@ bool doctor_uses_tls(const struct doctor *doctor)
 void doctor_tls(struct doctor *doctor)
 {
 	const bool attached = !doctor->uri && kernel_nvmf_any_tls(doctor->root);
-	const int answered =
-		attached || doctor_uses_tls(doctor) ? kernel_handshakes_answered(doctor->root) : -1;
+	const int answered = attached || doctor_uses_tls(doctor)
+				     ? kernel_handshakes_answered(doctor->root)
+				     : -EOPNOTSUPP;
 	struct finding *finding;
+	struct diag why = { 0 };
 
-	if (answered < 0)
+	if (answered == -EOPNOTSUPP)
 		return;
+	if (answered < 0) {
+		diag_sys(&why, -answered,
+			"find out who answers the kernel's requests for TLS handshakes");
+		diag_hint(&why, "ps -C tlshd,rdmastor");
+		doctor_add_diag(doctor, DOCTOR_KERNEL, "tls-handshakes", DOCTOR_WARNING, &why);
+		return;
+	}
 	finding = doctor_add(doctor, DOCTOR_KERNEL, "tls-handshakes",
 		attached && !answered ? DOCTOR_WARNING : DOCTOR_OK, "", "%s%s",
 		answered ? "a process answers the kernel's requests for TLS handshakes"

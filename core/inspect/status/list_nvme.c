@@ -3,6 +3,7 @@
 #include "kernel_nvmf.h"
 #include "kernel_sys.h"
 #include "list.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,20 @@ static int seconds(int value)
 	return value == VALUE_OFF ? VALUE_OFF : value == VALUE_UNKNOWN ? VALUE_UNKNOWN : value;
 }
 
-static void read_tls(const struct listing *list, const struct nvmf_ctrl *ctrl, struct list_tls *tls)
+static void read_tls(const struct nvmf_ctrl *ctrl, struct list_tls *tls)
 {
 	tls->is = ctrl->tls;
 	tls->key = ctrl->tls_key;
 	tls->configured_key = ctrl->tls_configured_key;
 	if (!tls->key || kernel_psk_identity(tls->key, tls->identity))
 		tls->identity[0] = 0;
-	if (tls->is)
-		list->to->handshakes_answered = kernel_handshakes_answered(list->root) == 1;
+}
+
+static int handshakes_answered(const struct listing *list)
+{
+	int answered = kernel_handshakes_answered(list->root);
+
+	return answered == -EOPNOTSUPP ? 0 : answered < 0 ? -1 : answered;
 }
 
 static struct list_link make_link(const struct listing *list, const struct nvmf_ctrl *ctrl)
@@ -38,7 +44,7 @@ static struct list_link make_link(const struct listing *list, const struct nvmf_
 	COPY(link.bound, ctrl->host_traddr);
 	COPY(link.netdev, ctrl->host_iface);
 	link.queues = ctrl->queues;
-	read_tls(list, ctrl, &link.tls);
+	read_tls(ctrl, &link.tls);
 	link.loss.retry_s = seconds(ctrl->reconnect_delay);
 	link.loss.fail_s = seconds(ctrl->fast_io_fail_tmo);
 	link.loss.give_up_s = seconds(ctrl->ctrl_loss_tmo);
@@ -70,6 +76,7 @@ static void add_disk(struct listing *list, int link, const char *ctrl, const str
 void kernel_list_nvme(struct listing *list)
 {
 	struct nvmf_ctrl *ctrls;
+	bool any_tls = false;
 	unsigned count;
 
 	if (kernel_nvmf_list(list->root, &ctrls, &count, NULL)) {
@@ -82,6 +89,7 @@ void kernel_list_nvme(struct listing *list)
 		struct nvmf_disk *disks;
 		unsigned found;
 
+		any_tls |= link.tls.is;
 		if (kernel_nvmf_disks(list->root, ctrls[i].name, &disks, &found, NULL)) {
 			list->failed = true;
 			continue;
@@ -92,5 +100,7 @@ void kernel_list_nvme(struct listing *list)
 			kernel_list_add_path(list, (struct list_path){ .link = at }, "");
 		free(disks);
 	}
+	if (any_tls)
+		list->to->handshakes_answered = handshakes_answered(list);
 	free(ctrls);
 }

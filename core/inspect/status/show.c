@@ -311,11 +311,13 @@ static void tls_table(struct out *out, const struct kernel_list *list)
 			const struct list_tls *tls = &list->link[i].tls;
 
 			if (is_listed_tls(list, i))
-				table_row(&table,
-					(const char *const[]){ list->link[i].name,
-						serial(tls->key, text[0]),
-						serial(tls->configured_key, text[1]),
-						yes(list->handshakes_answered), tls->identity });
+				table_row(&table, (const char *const[]){ list->link[i].name,
+							  serial(tls->key, text[0]),
+							  serial(tls->configured_key, text[1]),
+							  list->handshakes_answered < 0
+								  ? "unknown"
+								  : yes(list->handshakes_answered),
+							  tls->identity });
 		}
 	if (!list->handshakes_answered)
 		out_line(out, "connections with TLS that are lost will not be restored: "

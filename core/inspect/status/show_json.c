@@ -136,7 +136,8 @@ static void put_tls(struct out *out, const struct kernel_list *list, const struc
 	put_number(out, "key", (uint64_t)tls->key);
 	put_number(out, "configured_key", (uint64_t)tls->configured_key);
 	out_nonempty(out, "identity", tls->identity);
-	out_bool(out, "restored", NULL, list->handshakes_answered);
+	if (list->handshakes_answered >= 0)
+		out_bool(out, "restored", NULL, list->handshakes_answered);
 	out_end(out);
 }
 

@@ -85,13 +85,17 @@ int kernel_handshakes_answered(int root)
 	int fd = open_socket(), err, found;
 
 	if (fd < 0)
-		return 0;
+		return fd;
 	err = find_family(fd, 1, &nl);
 	close(fd);
 	if (err)
-		return err == -EOPNOTSUPP ? err : 0;
+		return err;
+	if (!nl.group || nl.group > HANDSHAKE_NL_GROUPS)
+		return -ERANGE;
 	text = kernel_sys_read_all(root, "proc/net/netlink");
-	found = text && handshake_nl_has_member(text, nl.group);
+	if (!text)
+		return -errno;
+	found = handshake_nl_has_member(text, nl.group);
 	free(text);
 	return found;
 }

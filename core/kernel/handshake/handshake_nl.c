@@ -228,7 +228,7 @@ bool handshake_nl_has_member(const char *text, uint32_t group)
 {
 	unsigned protocol, groups;
 
-	if (!group || group > 32)
+	if (!group || group > HANDSHAKE_NL_GROUPS)
 		return false;
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';

@@ -4,6 +4,7 @@
 #include "kernel_handshake.h"
 
 #define HANDSHAKE_NL_COMMAND 128 /* room for a command */
+#define HANDSHAKE_NL_GROUPS  32  /* whose members /proc/net/netlink shows */
 
 struct handshake_nl {
 	uint16_t family;

@@ -97,6 +97,12 @@ Test(tls_monitor, started_if_it_is_needed)
 	text_says(text, "lost will not restored TLS monitor");
 	start(NULL);
 	cr_assert_eq(forks, 1);
+	answered = -EOPNOTSUPP;
+	start(NULL);
+	cr_assert_eq(forks, 0);
+	answered = -EMFILE;
+	start(NULL);
+	cr_assert_eq(forks, 1, "unknown");
 }
 
 static void log_end(int err)

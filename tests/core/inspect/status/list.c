@@ -18,10 +18,12 @@
 #define MULTIPATH "mpath-3600a0b80005ab1770000"
 
 static int answered;
+static unsigned asked;
 int __wrap_kernel_handshakes_answered(int root);
 int __wrap_kernel_handshakes_answered(int root)
 {
 	(void)root;
+	asked++;
 	return answered;
 }
 
@@ -298,6 +300,7 @@ Test(list, nvme_with_tls)
 	tree_file(&tree, "sys/class/nvme/nvme3/tls_key", "");
 	answered = 1;
 	list = list_of(&tree);
+	cr_assert_eq(asked, 1, "asked %u times", asked);
 	cr_assert_eq(list.links, 4);
 	cr_assert_not(list.link[0].tls.is);
 	cr_assert(list.link[1].tls.is);
@@ -325,6 +328,13 @@ Test(list, nvme_with_tls)
 	shows(&list, false, "nvme1 439041101 439041102 no", 1);
 	shows(&list, false, "will_not_be_restored tls-daemon", 1);
 	shows(&list, true, "_tls_:{_restored_:false}", 1);
+	kernel_list_clear(&list);
+	answered = -EMFILE;
+	list = list_of(&tree);
+	shows(&list, false, "nvme1 439041101 439041102 unknown", 1);
+	shows(&list, false, "will_not_be_restored", 0);
+	shows(&list, true, "_identity_:_NVMe1R01_me_nqn.t1_x=_} _tls_:{}", 1);
+	shows(&list, true, "_restored_", 0);
 	kernel_list_clear(&list);
 	tree_free(&tree);
 }
