@@ -169,6 +169,7 @@ struct bdev_path {
 	uint32_t group;     /* ANA group, target port group */
 	bool preferred;     /* by the URI or, if that names none, by its target */
 	uint64_t requests;  /* sent over it, with those sent again */
+	const struct diag *warning; /* since it was opened; NULL: none, or it is not up */
 };
 
 /* What a target accepts on a path, best first. */
@@ -261,8 +262,8 @@ struct bdev {
 	uint32_t access_group; /* number of the ANA group or target port group */
 	bool access_preferred; /* among paths with the same access */
 	uint32_t changing_ms;  /* constant from UP on */
-	/* reason of DOWN; while UP: a warning since it was opened or `changed`, or why no path
-	 * works */
+	/* reason of DOWN; while UP: a warning since it was opened or `changed`, those of paths
+	 * being in bdev_path(), or why no path works */
 	struct diag why;
 	/* Set by the owner, or NULL; bdev_open() and bdev_close() overwrite `changed` and `user`.
 	 * The provider calls them from bdev->loop, on its thread, as long as the disk exists.

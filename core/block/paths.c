@@ -253,8 +253,6 @@ static void paths_up(struct paths *paths)
 			if (bdev->status_text != path->leaf->status_text)
 				bdev->status_text = NULL;
 		}
-		if (!bdev->why.err)
-			bdev->why = path->leaf->why;
 		path_joins(path);
 	}
 	bdev->lim.max[IO_COMPARE_WRITE] = 0; /* a replay could execute it twice */
@@ -468,6 +466,7 @@ static bool paths_look(struct bdev *bdev, unsigned i, struct bdev_path *to)
 	if (path->state == PATH_UP) {
 		to->access = path->access_word;
 		to->group = path->leaf->access_group;
+		to->warning = path->leaf->why.err ? &path->leaf->why : NULL;
 	}
 	if (path->state == PATH_UP && paths_serves(path->access))
 		return true;

@@ -381,10 +381,18 @@ static int open_remote(const struct call *call, struct bdev **disk, struct loop 
 	return rc;
 }
 
+static void warn_of(const struct call *call, const char *object, const struct diag *warning)
+{
+	call_warn(call, "%s: %s", object, warning->text);
+	if (warning->hint[0] && !((const struct opt_common *)call->opts)->quiet)
+		out_message(OUT_WARNING, "hint: %s", warning->hint);
+}
+
 int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, const char *uri,
 	const struct bdev_env *env)
 {
 	struct diag rdma = { 0 };
+	struct bdev_path path_of;
 	char path[URI_MAX], users[400];
 	bool local = bdev_uri_path(uri, path, sizeof(path));
 	int rc, root = disk_root(call->diag);
@@ -415,8 +423,9 @@ int disk_open(const struct call *call, struct bdev **disk, struct loop *loop, co
 	reporting = call;
 	(*disk)->report = report;
 	if ((*disk)->why.err)
-		call_warn(call, "%s: %s", (*disk)->uri, (*disk)->why.text);
-	if ((*disk)->why.hint[0] && !((const struct opt_common *)call->opts)->quiet)
-		out_message(OUT_WARNING, "hint: %s", (*disk)->why.hint);
+		warn_of(call, (*disk)->uri, &(*disk)->why);
+	for (unsigned i = 1; bdev_path(*disk, i, &path_of); i++)
+		if (path_of.warning)
+			warn_of(call, path_of.uri, path_of.warning);
 	return 0;
 }

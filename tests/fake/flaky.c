@@ -430,6 +430,8 @@ static void leaf_tick(struct loop_timer *timer)
 		return;
 	}
 	leaf_access(leaf);
+	if (way->warning)
+		diag_set(&leaf->bdev.why, DIAG_AUTH, EPERM, "%s", way->warning);
 	leaf_turn(leaf, BDEV_UP);
 }
 

@@ -61,7 +61,8 @@ struct flaky_path {
 	atomic_uint io_refused;
 	uint8_t access; /* enum bdev_access; before the leaf opens */
 	uint32_t group;
-	bool preferred; /* by its target */
+	bool preferred;      /* by its target */
+	const char *warning; /* of the leaf, once it is up */
 	uint32_t changing_ms;
 	atomic_int lane_refuse; /* lanes to turn away for now */
 	atomic_uint lanes_refused;

@@ -670,6 +670,28 @@ Test(paths, a_loss_and_a_return_are_reported_once_each)
 	rig_fini(&rig);
 }
 
+Test(paths, the_warning_of_each_path_is_kept)
+{
+	struct bdev_path path[3];
+	struct rig rig;
+
+	rig_init(&rig);
+	rig.way[0].warning = "insecure";
+	rig.way[1].warning = "insecure, too";
+	rig_open(&rig, "flaky://a/?path=b");
+	for (unsigned i = 0; i < 3; i++)
+		cr_assert(bdev_path(rig.bdev, i, &path[i]));
+	cr_assert_null(path[0].warning);
+	diag_says(path[1].warning, DIAG_AUTH, "", "insecure");
+	diag_says(path[2].warning, DIAG_AUTH, "", "insecure,_too");
+	atomic_store(&rig.way[1].refuse, 1);
+	flaky_kill(&rig.way[1]);
+	rig_turn_for(&rig, 20);
+	cr_assert(bdev_path(rig.bdev, 2, &path[2]));
+	cr_assert_null(path[2].warning, "a path that is lost");
+	rig_fini(&rig);
+}
+
 Test(paths, losing_one_of_two_paths_is_reported_and_blames_nothing)
 {
 	struct rig rig;
