@@ -221,6 +221,28 @@ static int add_ssns(int root, struct nvmf_entries *all, unsigned first, const st
 	return err;
 }
 
+/* An entry without a host NQN may become a connection of the same host as any other. */
+static bool may_be_same(const struct nvmf_entry *a, const struct nvmf_entry *b)
+{
+	return a->value[NVMF_NQN] && same_value(a, b, NVMF_NQN) &&
+	       (!a->value[NVMF_HOSTNQN] || !b->value[NVMF_HOSTNQN] ||
+		       same_value(a, b, NVMF_HOSTNQN));
+}
+
+/* What one entry requires of a subsystem, no other one may do without: by another address or
+ * another table. */
+static int require_tls(struct nvmf_entries *all, unsigned first, struct diag *diag)
+{
+	int err = 0;
+
+	for (unsigned i = first; i < all->count; i++)
+		for (unsigned other = first; other < all->count && !err; other++)
+			if (all->entry[i].value[NVMF_TLS] && !all->entry[other].value[NVMF_TLS] &&
+				may_be_same(&all->entry[i], &all->entry[other]))
+				err = kernel_conf_set(&all->entry[other], NVMF_TLS, "", diag);
+	return err;
+}
+
 /* A query in clear would send the host's name to a target that must have TLS, and believe it. */
 static int refuse_discovery(struct nvmf_entry *entry, struct diag *diag)
 {
@@ -305,6 +327,8 @@ int kernel_nvmf_conf_nbft(int root, struct nvmf_entries *all, struct diag *diag)
 	for (unsigned n = 0; n < count && !err; n++)
 		for (unsigned i = 0; i < list[n].ssnses && !err; i++)
 			err = add_ssns(root, all, first, &list[n], &list[n].ssns[i], diag);
+	if (!err)
+		err = require_tls(all, first, diag);
 	for (unsigned n = 0; n < count && !err; n++)
 		for (unsigned i = 0; i < list[n].discoveries && !err; i++)
 			err = add_discovery(root, all, &list[n], &list[n].discovery[i], diag);

@@ -250,7 +250,9 @@ Test(nbft, tls_where_a_profile_requires_it)
 		read_profile(&all, &b, required[i]);
 		cr_assert_eq(all.count, 3);
 		cr_assert_str_eq(all.entry[0].value[NVMF_TLS], "", "shared with another namespace");
-		cr_assert_null(all.entry[1].value[NVMF_TLS], "no profile");
+		cr_assert_str_eq(all.entry[1].from, "NBFT SSNS 1 HFI 2");
+		cr_assert_str_eq(all.entry[1].value[NVMF_TLS], "",
+			"the same subsystem, without a profile");
 		cr_assert_str_eq(all.entry[2].from, "NBFT discovery 1");
 		cr_assert(!all.entry[2].discover && !all.entry[2].uri);
 		diag_says(all.entry[2].damage, DIAG_UNSUPPORTED, NULL, "requires_TLS URI");
@@ -264,9 +266,17 @@ Test(nbft, tls_where_a_profile_requires_it)
 	b.ssns[1].nqn = b.ssns[2].nqn; /* a connection of its own */
 	read_profile(&all, &b, required[0]);
 	cr_assert_eq(all.count, 4);
-	cr_assert_null(all.entry[0].value[NVMF_TLS]);
+	cr_assert_null(all.entry[0].value[NVMF_TLS], "another subsystem");
+	cr_assert_null(all.entry[1].value[NVMF_TLS], "another subsystem");
 	cr_assert_str_eq(all.entry[2].value[NVMF_NQN], "nqn.away");
 	cr_assert_str_eq(all.entry[2].value[NVMF_TLS], "");
+	kernel_nvmf_conf_free(&all);
+	b.ssns[2].hfi = 2;
+	b.ssns[2].flags = put_le16(1);
+	read_profile(&all, &b, required[0]);
+	cr_assert_eq(all.count, 5);
+	cr_assert_str_eq(all.entry[3].from, "NBFT SSNS 3 HFI 2");
+	cr_assert_str_eq(all.entry[3].value[NVMF_TLS], "", "no profile, but the same subsystem");
 	kernel_nvmf_conf_free(&all);
 }
 
