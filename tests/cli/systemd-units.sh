@@ -20,6 +20,10 @@ done
 systemd-analyze --man=no verify ./rdmastor-export@x.socket >out 2>&1 || die "rdmastor-export@.socket: $(cat out)"
 [ ! -s out ] || die "rdmastor-export@.socket: $(cat out)"
 
+# the two of one name share no folder
+grep -Eh '^(State|Runtime)Directory=' rdmastor-serve@.service rdmastor-export@.service | cut -d= -f2 | sort -u >folders
+[ "$(wc -l <folders)" = 2 ] && grep -qx 'rdmastor-serve/%i' folders && grep -qx 'rdmastor-export/%i' folders || die "folders: $(cat folders)"
+
 # calls SET: print the system calls of a set of systemd
 calls() {
 	local word
