@@ -156,7 +156,8 @@ Test(doctor, who_answers_handshakes_of_tls)
 	handshakes_are(TLS_URI, false, 0, DOCTOR_OK, "no_process nvmf-connect_will");
 	handshakes_are(TLS_URI, true, 0, DOCTOR_OK, "nvmf-connect_will");
 	handshakes_are(TLS_URI, false, -EOPNOTSUPP, DOCTOR_OK, NULL);
-	handshakes_are(TLS_URI, false, -EMFILE, DOCTOR_WARNING, "find_out_who_answers too_many_open_files");
+	handshakes_are(TLS_URI, false, -EMFILE, DOCTOR_WARNING,
+		"find_out_who_answers too_many_open_files");
 	handshakes_are("iscsi://10.0.0.1/iqn.x", true, 0, DOCTOR_OK, NULL);
 	handshakes_are(NULL, false, 0, DOCTOR_OK, NULL);
 	handshakes_are(NULL, true, 1, DOCTOR_OK, "a_process_answers");
