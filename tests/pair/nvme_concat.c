@@ -8,31 +8,10 @@
 #include "../../core/proto/nvme/psk.h"
 #include "target.h"
 
-#include "leap.h"
+#include "nvme_auth_rig.h"
 #include "out.h"
-#include "says.h"
-#include "serving.h"
-#include "wait.h"
-#include <criterion/criterion.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define SIZE   (4u << 20)
-#define NQN    SERVING_NQN
-#define HOST   "nqn.2024-01.test:host"
-#define OTHER  "nqn.2024-01.test:other"
-#define KEY    "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:"
-#define SECRET "DHHC-1:00:ICcuNTxDSlFYX2ZtdHuCiZCXnqWss7rByM/W3eTr8vmMpzdS:"
-#define CONTROLLER                                                                                 \
-	"DHHC-1:02:MDc+RUxTWmFob3Z9hIuSmaCnrrW8w8rR2N/m7fT7AgkQFx4lLDM6QUhPVl1ka3J51wkKvA==:"
-#define LINE HOST " dhchap=" SECRET " dhchap-ctrl=" CONTROLLER "\n"
-
-static struct nvme_hosts *hosts;
-static char folder[64];
+#define KEY "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:"
 
 /* What is changed on the way. */
 static struct {
@@ -60,57 +39,6 @@ int __wrap_nvme_auth_get(struct nvme_auth_msg *msg, const void *p, size_t len, s
 		msg->hash_len = (uint8_t)nvme_chap_hash_len(trick.hash);
 	}
 	return err;
-}
-
-static const char *write_file(const char *name, const char *text)
-{
-	static char path[4][128];
-	static unsigned turn;
-	char *at = path[turn++ % 4];
-	int fd;
-
-	snprintf(at, sizeof(path[0]), "%s/%s", folder, name);
-	fd = open(at, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
-	cr_assert_geq(fd, 0);
-	cr_assert_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	close(fd);
-	return at;
-}
-
-static struct nvme_hosts *read_hosts(const char *text)
-{
-	struct nvme_hosts *list;
-
-	cr_assert_eq(nvme_hosts_read(&list, write_file("hosts", text), &why), 0, "%s", why.text);
-	return list;
-}
-
-/* text NULL: without a file; group -1: any but the null group first */
-static void begin(const char *text, uint8_t hash, int group)
-{
-	strcpy(folder, "/tmp/rdmastor-concat-XXXXXX");
-	cr_assert(mkdtemp(folder));
-	memset(&trick, 0, sizeof(trick));
-	serving_begin(SIZE, TRANSPORT_TCP | TRANSPORT_IWARP, 0);
-	hosts = text ? read_hosts(text) : NULL;
-	opt.chap = (struct target_chap){
-		.hosts = hosts, .hash = hash, .one_group = group >= 0, .group = (uint8_t)group
-	};
-	serving_start();
-}
-
-static void end(void)
-{
-	static const char *const names[] = { "hosts", "secret", "ctrl", "key" };
-	char path[128];
-
-	serving_end();
-	nvme_hosts_free(hosts);
-	for (unsigned i = 0; i < 4; i++) {
-		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		unlink(path);
-	}
-	rmdir(folder);
 }
 
 static int attach_with(const char *scheme, const char *keys)
@@ -153,25 +81,6 @@ static void secured_by(bool json, const char *words)
 	free(text);
 }
 
-static void moves(uint32_t len)
-{
-	struct pool *pool;
-	struct buf buf;
-
-	cr_assert_eq(pool_new(&pool, len, 1, NULL), 0);
-	cr_assert_eq(lane_map(lane, pool, NULL), 0);
-	buf = pool_buf(pool, 0);
-	for (unsigned i = 0; i < len; i++)
-		buf.p[i] = (uint8_t)(i * 31 + i / 509);
-	cr_assert_eq(host_io(IO_WRITE, 0, 4096, len, &buf), 0);
-	cr_assert_arr_eq(backing->bytes + 4096, buf.p, len);
-	memset(buf.p, 0, len);
-	cr_assert_eq(host_io(IO_READ, 0, 4096, len, &buf), 0);
-	cr_assert_arr_eq(backing->bytes + 4096, buf.p, len);
-	lane_unmap(lane, pool);
-	pool_free(pool);
-}
-
 static const char *const suites[] = {
 	[NVME_CHAP_SHA256] = "AES-128-GCM-SHA256", [NVME_CHAP_SHA384] = "AES-256-GCM-SHA384"
 };
@@ -181,7 +90,7 @@ Test(nvme_concat, each_hash_and_group_one_way_and_mutual)
 	for (unsigned i = 0; i < 8; i++) {
 		uint8_t hash = i % 2 ? NVME_CHAP_SHA384 : NVME_CHAP_SHA256;
 
-		begin(LINE, hash, i < 4 ? -1 : NVME_CHAP_2048 + (int)i - 3);
+		begin_with(LINE, hash, i < 4 ? -1 : NVME_CHAP_2048 + (int)i - 3);
 		cr_assert_eq(attach(i & 2 ? CONTROLLER : NULL), 0, "%s", why.text);
 		secured_by(false, suites[hash]);
 		secured_by(false,
@@ -196,7 +105,7 @@ Test(nvme_concat, each_hash_and_group_one_way_and_mutual)
 /* Each connection has a key of its own, and the first one still works. */
 Test(nvme_concat, again)
 {
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	for (unsigned i = 0; i < 3; i++) {
 		cr_assert_eq(attach(NULL), 0, "%s", why.text);
 		host_open_lane();
@@ -223,14 +132,14 @@ static void refused(const char *ctrl, enum diag_code code, const char *words)
 
 Test(nvme_concat, a_target_that_cannot)
 {
-	begin(LINE, NVME_CHAP_SHA512, -1);
+	begin_with(LINE, NVME_CHAP_SHA512, -1);
 	refused(NULL, DIAG_AUTH, "concatenation_mismatch");
 	text_says(why.hint, "concat= SHA-512 null_group");
 	end();
-	begin(LINE, 0, NVME_CHAP_NULL);
+	begin_with(LINE, 0, NVME_CHAP_NULL);
 	refused(NULL, DIAG_AUTH, "concatenation_mismatch");
 	end();
-	begin(HOST " dhchap=" SECRET "\n", 0, -1);
+	begin_with(HOST " dhchap=" SECRET "\n", 0, -1);
 	refused(CONTROLLER, DIAG_AUTH, "refused");
 	cr_assert_eq(attach(NULL), 0, "%s", why.text);
 	end();
@@ -238,7 +147,7 @@ Test(nvme_concat, a_target_that_cannot)
 
 Test(nvme_concat, a_target_that_does_not_ask)
 {
-	begin(NULL, 0, -1);
+	begin_with(NULL, 0, -1);
 	refused(NULL, DIAG_AUTH, "does_not_ask authenticate concat=");
 	end();
 }
@@ -246,7 +155,7 @@ Test(nvme_concat, a_target_that_does_not_ask)
 /* SC_C is part of the proof; what can't generate a key is not accepted. */
 Test(nvme_concat, messages_changed_on_the_way)
 {
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	trick.ignored = true;
 	refused(NULL, DIAG_AUTH, "incorrect_payload");
 	refused(CONTROLLER, DIAG_AUTH, "wrong_secret");
@@ -274,7 +183,7 @@ static void lane_refused(const char *words)
 /* The admin queue stays; what opens a queue later has to connect again. */
 Test(nvme_concat, a_key_that_has_expired)
 {
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	cr_assert_eq(attach(NULL), 0, "%s", why.text);
 	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + 3590 * 1000 * MSEC);
 	cr_assert_eq(disk->state, BDEV_UP);
@@ -299,7 +208,7 @@ Test(nvme_concat, a_path_that_reconnects)
 	};
 	char text[512];
 
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	snprintf(text, sizeof(text),
 		"nvme+tcp://127.0.0.1:%u/" NQN "/1?loss=30&concat=yes&dhchap-secret-file=%s",
 		serving_port(), write_file("secret", SECRET));
@@ -336,7 +245,7 @@ static void add_keys(const char *hostnqn, unsigned count)
 /* Those of others do not count. */
 Test(nvme_concat, a_key_that_newer_ones_have_replaced)
 {
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	cr_assert_eq(attach(NULL), 0, "%s", why.text);
 	add_keys(HOST, NVME_TLS_GENERATED - 1);
 	add_keys(OTHER, NVME_TLS_GENERATED + 1);
@@ -350,18 +259,9 @@ Test(nvme_concat, a_key_that_newer_ones_have_replaced)
 	end();
 }
 
-static void replace_hosts(const char *text)
-{
-	struct nvme_hosts *old = hosts;
-
-	hosts = read_hosts(text);
-	nvme_serve_hosts(target, hosts);
-	nvme_hosts_free(old);
-}
-
 Test(nvme_concat, new_hosts)
 {
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	cr_assert_eq(attach(NULL), 0, "%s", why.text);
 	host_open_lane();
 	replace_hosts(LINE OTHER " tls=" KEY "\n");
@@ -379,7 +279,7 @@ Test(nvme_concat, new_hosts)
 /* A key of the file's is needed before any is generated. */
 Test(nvme_concat, a_host_that_has_a_key_of_its_own)
 {
-	begin(HOST " dhchap=" SECRET " tls=" KEY "\n", 0, -1);
+	begin_with(HOST " dhchap=" SECRET " tls=" KEY "\n", 0, -1);
 	refused(NULL, DIAG_AUTH, "wrong_secret");
 	end();
 }
@@ -395,12 +295,124 @@ Test(nvme_concat, keys_of_the_uri)
 {
 	char keys[320];
 
-	begin(LINE, 0, -1);
+	begin_with(LINE, 0, -1);
 	misused("nvme+tcp", "concat=yes", "concat= requires dhchap-secret-file=");
 	misused("nvme+tcp", "concat=maybe", "concat");
 	snprintf(keys, sizeof(keys), "concat=yes&dhchap-secret-file=%s&tls-key-file=%s",
 		write_file("secret", SECRET), write_file("key", KEY));
 	misused("nvme+tcp", keys, "concat= combined tls-key-file=");
 	misused("nvme+rdma", "rdma=iwarp&concat=yes", "concat= NVMe/TCP");
+	end();
+}
+
+/* --- a host that sends one message after another */
+
+static void refuses_to_concatenate(
+	bool iwarp, const struct nvme_auth_msg *ask, uint8_t hash, uint8_t group)
+{
+	struct nvme_auth_msg msg = *ask;
+
+	msg.hash_ids[0] = msg.hash_ids[1] = hash;
+	msg.group_ids[0] = group;
+	connected(iwarp);
+	cr_assert_eq(send_message(&msg), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+}
+
+/* A new PSK by SHA-256 or 384 and a group, of a plain admin queue that has not authenticated. */
+Test(nvme_concat, concatenation_that_is_not_possible)
+{
+	struct nvme_auth_msg ask = usual;
+	struct raw_host *admin;
+	uint16_t cntlid;
+
+	begin_with(HOST " dhchap=" SECRET "\n", 0, -1);
+	ask.sc_c = NVME_AUTH_NEW_TLS_PSK;
+	refuses_to_concatenate(false, &ask, NVME_CHAP_SHA256, NVME_CHAP_NULL);
+	refuses_to_concatenate(false, &ask, NVME_CHAP_SHA512, NVME_CHAP_2048);
+	refuses_to_concatenate(true, &ask, NVME_CHAP_SHA256, NVME_CHAP_2048);
+	for (ask.sc_c = 1; ask.sc_c < 6; ask.sc_c++)
+		if (ask.sc_c != NVME_AUTH_NEW_TLS_PSK)
+			refuses_to_concatenate(false, &ask, NVME_CHAP_SHA256, NVME_CHAP_2048);
+	connected(false);
+	cntlid = (uint16_t)get_le64(raw->reply.result);
+	authenticated();
+	cr_assert_eq(enable(), 0);
+	admin = raw;
+	cr_assert_eq(connect_as(false, HOST, 1, cntlid), 0);
+	ask = usual;
+	ask.sc_c = NVME_AUTH_NEW_TLS_PSK;
+	ask.group_ids[0] = NVME_CHAP_2048;
+	cr_assert_eq(send_message(&ask), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+	raw = admin;
+	cr_assert_eq(send_message(&ask), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+	end();
+}
+
+/* Returns the status of the Reply. */
+static int64_t concatenate(bool valid)
+{
+	static uint8_t value[NVME_CHAP_DH_MAX], response[NVME_CHAP_HASH_MAX];
+	const uint8_t exponent[NVME_CHAP_PRIVATE] = { 1, 2, 3 };
+	uint8_t key[NVME_CHAP_HASH_MAX];
+	struct nvme_auth_msg ask = usual, msg;
+	struct nvme_chap_round round;
+
+	ask.sc_c = NVME_AUTH_NEW_TLS_PSK;
+	ask.group_ids[0] = NVME_CHAP_2048;
+	cr_assert_eq(send_message(&ask), 0);
+	msg = receive_message(NVME_AUTH_CHALLENGE);
+	cr_assert_eq(nvme_chap_public(value, msg.group, exponent), 0);
+	cr_assert_eq(nvme_chap_session_key(key, msg.hash, msg.group, exponent, msg.dh), 0);
+	round = (struct nvme_chap_round){ .hash = msg.hash,
+		.sc_c = ask.sc_c,
+		.tid = ask.tid,
+		.seq = msg.seq,
+		.challenge = msg.challenge,
+		.session_key = key,
+		.hostnqn = HOST,
+		.subnqn = NQN };
+	cr_assert_eq(nvme_chap_respond(response, &host_key, &round), 0);
+	return send_message(&(struct nvme_auth_msg){ .kind = NVME_AUTH_REPLY,
+		.tid = ask.tid,
+		.hash_len = msg.hash_len,
+		.valid = valid,
+		.response = response,
+		.challenge = valid ? answer : NULL,
+		.dh_len = msg.dh_len,
+		.dh = value });
+}
+
+/* The queue that generated a key is for nothing else: its host has to connect again. */
+Test(nvme_concat, nothing_without_the_key_that_was_generated)
+{
+	struct target_status counted;
+
+	begin_with(HOST " dhchap=" SECRET "\n", 0, -1);
+	connected(false);
+	cr_assert_eq(concatenate(false), 0);
+	fails_for(NVME_AUTH_PAYLOAD);
+	connected(false);
+	cr_assert_eq(concatenate(true), 0);
+	cr_assert_eq(identify(), NVMF_AUTH_REQUIRED);
+	cr_assert_not(receive_message(NVME_AUTH_SUCCESS1).valid);
+	cr_assert_eq(identify(), NVMF_AUTH_REQUIRED);
+	cr_assert_eq(enable(), NVMF_AUTH_REQUIRED);
+	target_get_status(target, &counted);
+	cr_assert_eq(counted.clients, 0);
+	cr_assert_eq(concatenate(true), 0);
+	cr_assert_not(receive_message(NVME_AUTH_SUCCESS1).valid);
+	authenticated(); /* without it after all */
+	cr_assert_eq(enable(), 0);
+	target_get_status(target, &counted);
+	cr_assert_eq(counted.clients, 1);
+	raw_close(raw);
+	connected(false);
+	cr_assert_eq(concatenate(true), 0);
+	while (!raw->over)
+		turn(); /* it has the time limit of a handshake */
+	raw_close(raw);
 	end();
 }
