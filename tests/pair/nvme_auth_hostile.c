@@ -2,8 +2,9 @@
 /* DH-HMAC-CHAP at our target, by hosts that send what they should not: messages out of order, of an
  * earlier transaction, cut or unknown; commands before they have authenticated; names that the
  * target does not know. And hosts that authenticate again. */
-/* Link: leap */
+/* Link: leap offload_start */
 #include "nvme_auth_rig.h"
+#include "offload.h"
 
 /* On both transports: the data of a Receive is in memory of the connection. */
 Test(nvme_auth_hostile, authenticates_and_again)
@@ -268,9 +269,7 @@ Test(nvme_auth_hostile, names_are_not_revealed)
 
 		cr_assert_eq(connect_as(false, names[i], 0, NVMF_CNTLID_ANY), 0);
 		cr_assert(get_le64(raw->reply.result) & NVMF_AUTHREQ_ATR);
-		cr_assert_eq(
-			nvme_key_parse(&host_key, NVME_KEY_DHCHAP, "key", i ? SECRET : WRONG, NULL),
-			0);
+		use_secret(i ? SECRET : WRONG);
 		challenge = challenged();
 		cr_assert_eq(respond_to(&challenge, &reply), 0);
 		fails_for(NVME_AUTH_FAILED);
@@ -363,7 +362,7 @@ Test(nvme_auth_hostile, authenticates_again_with_a_wrong_secret)
 	connected(false);
 	authenticated();
 	cr_assert_eq(enable(), 0);
-	cr_assert_eq(nvme_key_parse(&host_key, NVME_KEY_DHCHAP, "key", WRONG, NULL), 0);
+	use_secret(WRONG);
 	challenge = challenged();
 	cr_assert_eq(identify(), 0);
 	cr_assert_eq(respond_to(&challenge, &reply), 0);
@@ -428,5 +427,140 @@ Test(nvme_auth_hostile, removed_while_it_authenticates)
 	replace_hosts(OTHER " dhchap=" WRONG "\n");
 	cr_assert_eq(respond_to(&challenge, &reply), 0);
 	fails_for(NVME_AUTH_FAILED);
+	end();
+}
+
+/* Neither the old secret nor the new one is right for a Challenge of before. */
+static void secret_replaced(uint8_t group, const char *responds, const char *hosts_before,
+	const char *hosts_after, bool fails)
+{
+	struct nvme_auth_msg challenge, reply = { 0 };
+
+	replace_hosts(hosts_before);
+	connected(false);
+	challenge = challenged_with(group);
+	replace_hosts(hosts_after);
+	use_secret(responds);
+	cr_assert_eq(respond_to(&challenge, &reply), 0);
+	if (fails) {
+		fails_for(NVME_AUTH_FAILED);
+	} else {
+		receive_message(NVME_AUTH_SUCCESS1);
+		raw_close(raw);
+	}
+}
+
+#define OLD_LINE HOST " dhchap=" SECRET "\n"
+#define NEW_LINE HOST " dhchap=" WRONG "\n"
+
+Test(nvme_auth_hostile, a_new_secret_while_it_authenticates)
+{
+	begin_with(OLD_LINE, 0, -1);
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t group = i ? NVME_CHAP_2048 : NVME_CHAP_NULL;
+
+		secret_replaced(group, SECRET, OLD_LINE, NEW_LINE, true);
+		secret_replaced(group, WRONG, OLD_LINE, NEW_LINE, true);
+		secret_replaced(group, SECRET, OLD_LINE, LINE, true);
+		secret_replaced(group, SECRET, OLD_LINE, "# read again\n" OLD_LINE, false);
+		secret_replaced(group, WRONG, OLD_LINE "# none\n", NEW_LINE, true);
+		secret_replaced(group, WRONG, NEW_LINE, NEW_LINE, false);
+	}
+	end();
+}
+
+static const char *replace_with; /* before the next calculation ends */
+
+static void replace_now(struct loop_msg *msg)
+{
+	(void)msg;
+	replace_hosts(replace_with);
+	replace_with = NULL;
+}
+
+int __real_offload_start(struct offload *, struct loop *, struct diag *);
+int __wrap_offload_start(struct offload *, struct loop *, struct diag *);
+int __wrap_offload_start(struct offload *offload, struct loop *on, struct diag *diag)
+{
+	static struct loop_msg msg = { .run = replace_now };
+
+	if (replace_with)
+		loop_post(on, &msg); /* comes before the one of the calculation */
+	return __real_offload_start(offload, on, diag);
+}
+
+/* While another thread calculates what the Reply depends on. */
+Test(nvme_auth_hostile, a_new_secret_during_the_calculation)
+{
+	struct nvme_auth_msg challenge, reply = { 0 };
+
+	begin_with(OLD_LINE, 0, -1);
+	connected(false);
+	challenge = challenged_with(NVME_CHAP_2048);
+	replace_with = NEW_LINE;
+	cr_assert_eq(respond_to(&challenge, &reply), 0);
+	cr_assert_null(replace_with);
+	fails_for(NVME_AUTH_FAILED);
+	connected(false);
+	use_secret(WRONG);
+	authenticated();
+	raw_close(raw);
+	end();
+}
+
+/* Of a queue that has authenticated before. */
+Test(nvme_auth_hostile, a_new_secret_while_it_authenticates_again)
+{
+	struct nvme_auth_msg challenge, reply = { 0 };
+
+	begin_with(OLD_LINE, 0, -1);
+	connected(false);
+	authenticated();
+	cr_assert_eq(enable(), 0);
+	challenge = challenged();
+	replace_hosts(NEW_LINE);
+	cr_assert_eq(identify(), 0);
+	cr_assert_eq(respond_to(&challenge, &reply), 0);
+	cr_assert_eq(identify(), NVMF_AUTH_REQUIRED);
+	fails_for(NVME_AUTH_FAILED);
+	end();
+}
+
+/* On three workers, at any moment of the handshake. */
+Test(nvme_auth_hostile, new_secrets_on_threads)
+{
+	struct loop *loops[3];
+	struct workers *workers;
+	unsigned moment = 0;
+
+	leap_now = 0;
+	prepare(OLD_LINE);
+	cr_assert_eq(
+		workers_start(&workers, 3, &(struct loop_options){ .name = "workers" }, NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		loops[i] = workers_loop(workers, i);
+	opt.loops = loops;
+	opt.nloops = 3;
+	serving_start();
+	for (unsigned i = 0; i < 60; i++) {
+		struct nvme_auth_msg challenge, reply = { 0 };
+		bool old = i % 2 == 0;
+
+		connected(false);
+		use_secret(old ? SECRET : WRONG);
+		challenge = challenged_with(i % 3 ? NVME_CHAP_2048 : NVME_CHAP_NULL);
+		make_reply(&challenge, &reply);
+		post_message(&reply);
+		for (unsigned turns = 0; turns < moment; turns++)
+			turn();
+		moment = (moment + 1) % 5;
+		replace_hosts(old ? NEW_LINE : OLD_LINE);
+		raw_close(raw);
+	}
+	connected(false);
+	authenticated();
+	raw_close(raw);
+	serving_stop();
+	workers_stop(workers);
 	end();
 }

@@ -136,6 +136,7 @@ static struct nvme_key host_key;
 static uint8_t answer[4096];
 static uint8_t reply_sent[NVME_AUTH_MSG_MAX];
 static size_t reply_len;
+static uint8_t sc_c; /* of the last Negotiate */
 
 static inline void turn(void)
 {
@@ -153,11 +154,16 @@ static inline int64_t status(unsigned replies)
 	return raw->replies == replies ? -1 : get_le16(raw->reply.status) >> 1;
 }
 
+static inline void use_secret(const char *text)
+{
+	cr_assert_eq(nvme_key_parse(&host_key, NVME_KEY_DHCHAP, "key", text, NULL), 0);
+}
+
 static inline int64_t connect_as(bool iwarp, const char *hostnqn, uint16_t qid, uint16_t cntlid)
 {
 	struct addr bound;
 
-	cr_assert_eq(nvme_key_parse(&host_key, NVME_KEY_DHCHAP, "key", SECRET, NULL), 0);
+	use_secret(SECRET);
 	target_transports(target, 0, &bound);
 	raw = raw_dial(&bound, iwarp);
 	cr_assert(raw);
@@ -211,16 +217,28 @@ static inline int64_t send_bytes(const void *bytes, size_t len)
 	return run(&sqe, bytes, (uint32_t)len);
 }
 
-static inline int64_t send_message(const struct nvme_auth_msg *msg)
+/* Without waiting for its status. */
+static inline void post_message(const struct nvme_auth_msg *msg)
 {
 	uint8_t out[NVME_AUTH_MSG_MAX];
 	size_t len = nvme_auth_put(out, msg);
+	struct nvme_sqe sqe = auth_sqe(NVMF_AUTH_SEND, (uint32_t)len);
 
+	if (msg->kind == NVME_AUTH_NEGOTIATE)
+		sc_c = msg->sc_c;
 	if (msg->kind == NVME_AUTH_REPLY) {
 		memcpy(reply_sent, out, len);
 		reply_len = len;
 	}
-	return send_bytes(out, len);
+	raw_command(raw, &sqe, out, (uint32_t)len);
+}
+
+static inline int64_t send_message(const struct nvme_auth_msg *msg)
+{
+	unsigned replies = raw->replies;
+
+	post_message(msg);
+	return status(replies);
 }
 
 static inline int64_t receive_bytes(uint32_t len)
@@ -259,32 +277,56 @@ static const struct nvme_auth_msg usual = { .kind = NVME_AUTH_NEGOTIATE,
 	.groups = 1,
 	.group_ids = { NVME_CHAP_NULL } };
 
-static inline struct nvme_auth_msg challenged(void)
+static inline struct nvme_auth_msg challenged_with(uint8_t group)
 {
-	struct nvme_auth_msg msg;
+	struct nvme_auth_msg ask = usual, msg;
 
-	cr_assert_eq(send_message(&usual), 0);
+	ask.group_ids[0] = group;
+	cr_assert_eq(send_message(&ask), 0);
 	msg = receive_message(NVME_AUTH_CHALLENGE);
 	cr_assert_eq(msg.tid, 77);
 	cr_assert_eq(msg.hash, NVME_CHAP_SHA384);
 	return msg;
 }
 
-static inline int64_t respond_to(const struct nvme_auth_msg *challenge, struct nvme_auth_msg *reply)
+static inline struct nvme_auth_msg challenged(void)
 {
-	static uint8_t response[NVME_CHAP_HASH_MAX];
-	const struct nvme_chap_round round = { .hash = challenge->hash,
+	return challenged_with(NVME_CHAP_NULL);
+}
+
+/* Complete the Reply; with our value of the group, if it has none. */
+static inline void make_reply(const struct nvme_auth_msg *challenge, struct nvme_auth_msg *reply)
+{
+	static const uint8_t exponent[NVME_CHAP_PRIVATE] = { 1, 2, 3 };
+	static uint8_t response[NVME_CHAP_HASH_MAX], value[NVME_CHAP_DH_MAX];
+	uint8_t key[NVME_CHAP_HASH_MAX];
+	struct nvme_chap_round round = { .hash = challenge->hash,
+		.sc_c = sc_c,
 		.tid = 77,
 		.seq = challenge->seq,
 		.challenge = challenge->challenge,
 		.hostnqn = hello.hostnqn,
 		.subnqn = NQN };
 
+	if (challenge->group && !reply->dh) {
+		cr_assert_eq(nvme_chap_public(value, challenge->group, exponent), 0);
+		cr_assert_eq(nvme_chap_session_key(key, challenge->hash, challenge->group, exponent,
+				     challenge->dh),
+			0);
+		round.session_key = key;
+		reply->dh = value;
+		reply->dh_len = challenge->dh_len;
+	}
 	cr_assert_eq(nvme_chap_respond(response, &host_key, &round), 0);
 	reply->kind = NVME_AUTH_REPLY;
 	reply->tid = 77;
 	reply->hash_len = challenge->hash_len;
 	reply->response = response;
+}
+
+static inline int64_t respond_to(const struct nvme_auth_msg *challenge, struct nvme_auth_msg *reply)
+{
+	make_reply(challenge, reply);
 	return send_message(reply);
 }
 
