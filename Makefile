@@ -82,7 +82,7 @@ FUZZ_CC   := clang $(SANITIZE)
 run  = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2);)
 empty :=
 room = $(subst $(empty) ,/,$(wordlist 1,2,$(subst /, ,$(1))))
-own  = $(addprefix -I,$(sort $(filter core/%,$(call room,$(1:tests/%=%)) $(patsubst %/,%,$(patsubst tests/%,%,$(dir $(1)))))) $(if $(filter tests/fuzz/%,$(1)),core/proto))
+own  = $(addprefix -I,$(sort $(filter core/%,$(call room,$(1:tests/%=%)) $(patsubst %/,%,$(patsubst tests/%,%,$(dir $(1)))))) $(if $(filter tests/fuzz/% tests/pair/%,$(1)),core/proto))
 opt  = $(if $(filter $(HOT),$(1)),$(OPT_HOT),$(OPT))
 # Rewrite a file only if its text has changed, so that its dependents are rebuilt only then.
 keep = @mkdir -p $(@D); printf '%s\n' '$(1)' | cmp -s - $@ || printf '%s\n' '$(1)' >$@

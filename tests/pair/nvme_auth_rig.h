@@ -137,6 +137,7 @@ static uint8_t answer[4096];
 static uint8_t reply_sent[NVME_AUTH_MSG_MAX];
 static size_t reply_len;
 static uint8_t sc_c; /* of the last Negotiate */
+static uint8_t session_key[NVME_CHAP_HASH_MAX];
 
 static inline void turn(void)
 {
@@ -299,7 +300,6 @@ static inline void make_reply(const struct nvme_auth_msg *challenge, struct nvme
 {
 	static const uint8_t exponent[NVME_CHAP_PRIVATE] = { 1, 2, 3 };
 	static uint8_t response[NVME_CHAP_HASH_MAX], value[NVME_CHAP_DH_MAX];
-	uint8_t key[NVME_CHAP_HASH_MAX];
 	struct nvme_chap_round round = { .hash = challenge->hash,
 		.sc_c = sc_c,
 		.tid = 77,
@@ -310,10 +310,10 @@ static inline void make_reply(const struct nvme_auth_msg *challenge, struct nvme
 
 	if (challenge->group && !reply->dh) {
 		cr_assert_eq(nvme_chap_public(value, challenge->group, exponent), 0);
-		cr_assert_eq(nvme_chap_session_key(key, challenge->hash, challenge->group, exponent,
-				     challenge->dh),
+		cr_assert_eq(nvme_chap_session_key(session_key, challenge->hash, challenge->group,
+				     exponent, challenge->dh),
 			0);
-		round.session_key = key;
+		round.session_key = session_key;
 		reply->dh = value;
 		reply->dh_len = challenge->dh_len;
 	}

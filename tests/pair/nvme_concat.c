@@ -5,6 +5,7 @@
  */
 /* Link: leap nvme_auth_get */
 #include "../../core/proto/nvme/hosts.h"
+#include "../../core/proto/nvme/nvme.h"
 #include "../../core/proto/nvme/psk.h"
 #include "target.h"
 
@@ -237,7 +238,7 @@ static void add_keys(const char *hostnqn, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		bytes[0]++;
 		cr_assert_eq(nvme_psk_derive_generated(bytes, 32, hostnqn, NQN, &psk), 0);
-		cr_assert_eq(nvme_tls_add_generated(hosts, &psk), 0);
+		cr_assert_eq(nvme_tls_add_generated(hosts, &psk, NULL), 0);
 		cr_assert_eq(psk.identity[0], 0);
 	}
 }
@@ -393,5 +394,241 @@ Test(nvme_concat, nothing_without_the_key_that_was_generated)
 	while (!raw->over)
 		turn(); /* it has the time limit of a handshake */
 	raw_close(raw);
+	end();
+}
+
+/* --- a host that authenticates again on the admin queue of `disk` */
+
+static struct again {
+	struct nvme_req req;
+	uint32_t status;
+	volatile int ended;
+} again;
+
+static void again_done(struct nvme_req *req, const struct nvme_cqe *cqe)
+{
+	(void)req;
+	again.status = cqe ? get_le16(cqe->status) >> 1 : UINT32_MAX;
+	again.ended = true;
+}
+
+static struct nvme_ctrl *ctrl(void)
+{
+	return &((struct nvme_dev *)disk)->ctrl;
+}
+
+/* bytes NULL: Receive, into `answer` */
+static uint32_t run_again(const uint8_t *bytes, size_t len)
+{
+	struct nvme_qp *qp = &ctrl()->qp;
+	struct nvme_slot *slot = inflight_take(&qp->queue->inflight, &again.req, 0);
+	const struct nvmf_auth_sqe sqe = { .opcode = NVME_FABRICS,
+		.fctype = bytes ? NVMF_AUTH_SEND : NVMF_AUTH_RECEIVE,
+		.spsp0 = NVMF_AUTH_SPSP,
+		.spsp1 = NVMF_AUTH_SPSP,
+		.secp = NVMF_AUTH_SECP,
+		.len = put_le32((uint32_t)len) };
+
+	again = (struct again){ .req = { again_done, "authentication" } };
+	memcpy(slot->sqe, &sqe, sizeof(sqe));
+	slot->data = (struct nvme_data){ qp->scratch->base, (uint32_t)len, bytes, qp->scratch };
+	if (bytes)
+		memcpy(slot->data.p, bytes, len);
+	qp->queue->carrier->submit(qp->queue, slot);
+	loop_wait(loop, &again.ended, leap_limit(5000 * MSEC));
+	if (!bytes)
+		memcpy(answer, qp->scratch->base, len);
+	return again.status;
+}
+
+static void send_again(const struct nvme_auth_msg *msg)
+{
+	uint8_t out[NVME_AUTH_MSG_MAX];
+	size_t len = nvme_auth_put(out, msg);
+
+	cr_assert_eq(run_again(out, len), 0);
+}
+
+static struct nvme_auth_msg receive_again(uint16_t kind)
+{
+	struct nvme_auth_msg msg;
+
+	cr_assert_eq(run_again(NULL, sizeof(answer)), 0);
+	cr_assert_eq(nvme_auth_get(&msg, answer, sizeof(answer), &why), 0, "%s", why.text);
+	cr_assert_eq(msg.kind, kind, "message %04xh, not %04xh", msg.kind, kind);
+	return msg;
+}
+
+static struct nvme_auth_msg challenged_again(uint8_t how, uint8_t hash, uint8_t group)
+{
+	struct nvme_auth_msg ask = usual;
+
+	sc_c = ask.sc_c = how;
+	ask.hash_ids[0] = ask.hash_ids[1] = hash;
+	ask.group_ids[0] = group;
+	snprintf(hello.hostnqn, sizeof(hello.hostnqn), HOST);
+	send_again(&ask);
+	return receive_again(NVME_AUTH_CHALLENGE);
+}
+
+/* Ends the connection. */
+static void fails_again(uint8_t reason)
+{
+	cr_assert_eq(receive_again(NVME_AUTH_FAILURE1).reason, reason);
+	while (disk->state == BDEV_UP)
+		loop_wait(loop, &(volatile int){ 0 }, loop_clock() + MSEC);
+	host_hang_up();
+}
+
+static void refuses_again(uint8_t how, uint8_t hash, uint8_t group)
+{
+	struct nvme_auth_msg ask = usual;
+
+	ask.sc_c = how;
+	ask.hash_ids[0] = ask.hash_ids[1] = hash;
+	ask.group_ids[0] = group;
+	send_again(&ask);
+	fails_again(NVME_AUTH_CONCATENATION);
+}
+
+/* Return the generated PSK. */
+static struct nvme_key replaces(uint8_t hash, bool mutual)
+{
+	struct nvme_auth_msg msg =
+		challenged_again(NVME_AUTH_REPLACE_TLS_PSK, hash, NVME_CHAP_2048);
+	const uint8_t c2[NVME_CHAP_HASH_MAX] = { 8, 9, 10 };
+	struct nvme_auth_msg reply = { .valid = true, .challenge = c2, .seq = mutual ? 5 : 0 };
+	struct nvme_key psk = { .len = msg.hash_len };
+
+	use_secret(SECRET);
+	make_reply(&msg, &reply);
+	cr_assert_eq(nvme_chap_generate_psk(psk.key, hash, session_key, msg.challenge, c2), 0);
+	send_again(&reply);
+	cr_assert_eq(receive_again(NVME_AUTH_SUCCESS1).valid, mutual);
+	if (mutual)
+		send_again(&(struct nvme_auth_msg){ .kind = NVME_AUTH_SUCCESS2, .tid = 77 });
+	return psk;
+}
+
+static void use_psk(const struct nvme_key *psk)
+{
+	nvme_tls_free(ctrl()->conf.tls);
+	cr_assert_eq(nvme_tls_new_generated(&ctrl()->conf.tls, &ctrl()->conf, psk, &why), 0, "%s",
+		why.text);
+}
+
+static void lane_moves(void)
+{
+	host_open_lane();
+	moves(4096);
+	lane->ops->free(lane);
+	lane = NULL;
+}
+
+static void wait_s(unsigned s)
+{
+	loop_wait(loop, &(volatile int){ 0 }, loop_clock() + s * 1000 * MSEC);
+}
+
+/* The queues that use the old one stay; the time limit begins again. */
+Test(nvme_concat, a_host_replaces_its_key)
+{
+	struct nvme_key psk;
+
+	begin_with(LINE, 0, -1);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	add_keys(HOST, NVME_TLS_GENERATED - 2);
+	for (unsigned i = 0; i < 3; i++) {
+		wait_s(2000);
+		host_open_lane();
+		psk = replaces(i == 1 ? NVME_CHAP_SHA256 : NVME_CHAP_SHA384, i == 2);
+		moves(4096);
+		lane->ops->free(lane);
+		lane = NULL;
+		lane_refused("unknown_host");
+		use_psk(&psk);
+		lane_moves();
+	}
+	wait_s(3590);
+	lane_moves();
+	wait_s(11);
+	lane_refused("unknown_host");
+	psk = replaces(NVME_CHAP_SHA384, false);
+	use_psk(&psk);
+	lane_moves();
+	cr_assert_eq(disk->state, BDEV_UP);
+	end();
+}
+
+/* Another connection of the host has a key of its own. */
+Test(nvme_concat, a_key_that_another_connection_replaces)
+{
+	struct bdev *first;
+
+	begin_with(LINE, 0, -1);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	first = disk;
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	replaces(NVME_CHAP_SHA256, false);
+	host_hang_up();
+	disk = first;
+	lane_moves();
+	end();
+}
+
+/* The file was read again, and has forgotten the keys. */
+Test(nvme_concat, a_key_replaced_after_new_hosts)
+{
+	struct nvme_key psk;
+
+	begin_with(LINE, 0, -1);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	replace_hosts("# again\n" LINE);
+	psk = replaces(NVME_CHAP_SHA256, true);
+	use_psk(&psk);
+	lane_moves();
+	end();
+}
+
+Test(nvme_concat, authenticates_again_without_a_new_key)
+{
+	struct nvme_auth_msg msg, reply = { 0 };
+
+	begin_with(LINE, 0, -1);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	use_secret(SECRET);
+	msg = challenged_again(NVME_AUTH_NO_CONCATENATION, NVME_CHAP_SHA512, NVME_CHAP_NULL);
+	make_reply(&msg, &reply);
+	send_again(&reply);
+	receive_again(NVME_AUTH_SUCCESS1);
+	lane_moves();
+	end();
+}
+
+Test(nvme_concat, keys_that_cannot_be_replaced)
+{
+	struct nvme_auth_msg msg, reply = { .valid = true };
+	char keys[320];
+
+	begin_with(LINE OTHER " dhchap=" SECRET " tls=" KEY "\n", 0, -1);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	refuses_again(NVME_AUTH_NEW_TLS_PSK, NVME_CHAP_SHA256, NVME_CHAP_2048);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	refuses_again(NVME_AUTH_REPLACE_TLS_PSK, NVME_CHAP_SHA512, NVME_CHAP_2048);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	refuses_again(NVME_AUTH_REPLACE_TLS_PSK, NVME_CHAP_SHA256, NVME_CHAP_NULL);
+	/* a wrong secret */
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	msg = challenged_again(NVME_AUTH_REPLACE_TLS_PSK, NVME_CHAP_SHA256, NVME_CHAP_2048);
+	use_secret(WRONG);
+	reply.challenge = (const uint8_t[NVME_CHAP_HASH_MAX]){ 1 };
+	make_reply(&msg, &reply);
+	send_again(&reply);
+	fails_again(NVME_AUTH_FAILED);
+	/* a key of the file */
+	snprintf(keys, sizeof(keys), "hostnqn=" OTHER "&dhchap-secret-file=%s&tls-key-file=%s",
+		write_file("secret", SECRET), write_file("key", KEY));
+	cr_assert_eq(attach_with("nvme+tcp", keys), 0, "%s", why.text);
+	refuses_again(NVME_AUTH_REPLACE_TLS_PSK, NVME_CHAP_SHA256, NVME_CHAP_2048);
 	end();
 }

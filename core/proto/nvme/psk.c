@@ -177,26 +177,30 @@ static bool same_names(const struct nvme_psk *one, const struct nvme_psk *other)
 	       !memcmp(one->identity + from, other->identity + from, len - from);
 }
 
-static void drop_oldest(struct nvme_tls_keys *keys, const struct nvme_psk *psk)
+static bool is_obsolete(const struct generated *at, const char *old)
+{
+	return loop_clock() >= at->until_ns || (old && !strcmp(at->psk.identity, old));
+}
+
+static void make_room(struct nvme_tls_keys *keys, const struct nvme_psk *psk, const char *old)
 {
 	struct generated **oldest = NULL, **at = &keys->generated;
 	unsigned count = 0;
 
 	while (*at) {
-		if (loop_clock() >= (*at)->until_ns) {
+		if (is_obsolete(*at, old)) {
 			drop(at);
 			continue;
 		}
-		if (same_names(&(*at)->psk, psk)) {
+		if (same_names(&(*at)->psk, psk))
 			oldest = count++ ? oldest : at;
-		}
 		at = &(*at)->next;
 	}
 	if (count >= NVME_TLS_GENERATED)
 		drop(oldest);
 }
 
-int nvme_tls_add_generated(const struct nvme_hosts *hosts, struct nvme_psk *psk)
+int nvme_tls_add_generated(const struct nvme_hosts *hosts, struct nvme_psk *psk, const char *old)
 {
 	struct generated *new = secret_alloc(sizeof(*new)), **end;
 
@@ -206,7 +210,7 @@ int nvme_tls_add_generated(const struct nvme_hosts *hosts, struct nvme_psk *psk)
 	new->psk = *psk;
 	explicit_bzero(psk, sizeof(*psk));
 	pthread_mutex_lock(&hosts->keys->lock);
-	drop_oldest(hosts->keys, &new->psk);
+	make_room(hosts->keys, &new->psk, old);
 	for (end = &hosts->keys->generated; *end; end = &(*end)->next)
 		;
 	*end = new;

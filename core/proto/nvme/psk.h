@@ -28,5 +28,6 @@ void nvme_tls_free(struct nvme_tls *); /* NULL is allowed */
  * authenticate. Sets hosts->creds and keys, which stay NULL without such a host. */
 int nvme_tls_of_hosts(struct nvme_hosts *, struct diag *);
 /* Find a generated PSK by its identity from now on, for NVME_TLS_GENERATED_S seconds, or until the
- * host has NVME_TLS_GENERATED newer ones for the subsystem. Wipes psk. -ENOMEM */
-int nvme_tls_add_generated(const struct nvme_hosts *, struct nvme_psk *psk);
+ * host has NVME_TLS_GENERATED newer ones for the subsystem. It replaces the one with the identity
+ * `old` (NULL: none), which is not found any more. Wipes psk. -ENOMEM */
+int nvme_tls_add_generated(const struct nvme_hosts *, struct nvme_psk *psk, const char *old);

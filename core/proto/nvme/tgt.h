@@ -135,7 +135,7 @@ struct nvme_tgt_queue {
 	uint16_t max_depth;         /* most entries that the carrier can handle */
 	bool io_only;               /* the carrier has no memory for data sent on an admin queue */
 	struct nvme_tgt_ctrl *ctrl; /* NULL until the host has authenticated, if it has to */
-	struct nvme_tgt_auth *auth; /* NULL: the host does not have to authenticate */
+	struct nvme_tgt_auth *auth; /* NULL: the host can't authenticate */
 	bool securing;              /* the TLS handshake has not ended */
 	bool has_keys;              /* atomic: keys of the hosts file for TLS, unless it is plain */
 	char *identity;             /* of the PSK that the host has proven in it; NULL: no TLS */
@@ -150,6 +150,7 @@ struct nvme_tgt_queue {
 	struct nvme_tgt_queue *sibling;   /* of the same controller */
 	struct nvme_tgt_queue *wait_next; /* in ctrl->waiting */
 	struct nvme_tgt_auth *new_auth;   /* the reply to Connect sets auth */
+	bool authenticates;               /* its host has to */
 	struct loop_msg connect_hop;
 };
 
@@ -235,7 +236,8 @@ struct nvme_tgt_ctrl {
 	struct nvme_tgt_queue *queues;
 	uint64_t qids;
 	bool dying, noticing;
-	char *identity;     /* of the PSK that its host uses TLS with; NULL: no TLS */
+	/* of the PSK that new queues of its host use TLS with; NULL: no TLS */
+	char *identity;
 	bool concatenated;  /* that PSK is a generated one */
 	bool authenticates; /* its host has to */
 	bool pending;       /* and has not done so yet */
@@ -302,7 +304,8 @@ void nvme_tgt_rdma_incoming(struct target *, struct ep_incoming *);
  * fence is on its way; connect_hop runs again when it returns. */
 bool nvme_tgt_ctrl_connect(struct nvme_tgt_queue *);
 /* The host has proven who it is: admit the queue, and bind it to its controller. False: refused.
- * psk: for TLS, of a generated one; then only keep that, as the host connects again with it. */
+ * psk: for TLS, of a generated one; then only keep that, as the host connects again with it, or
+ * uses it for new queues of this controller instead of the one of before. */
 bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *, struct nvme_psk *psk);
 void nvme_tgt_ctrl_remove_queue(struct target_conn *); /* the queue has ended */
 /* NULL: the discovery log changed */

@@ -295,17 +295,21 @@ static int choose_group(const struct target_chap *chap, const struct nvme_auth_m
 	return best;
 }
 
-/* Why this queue can't begin secure channel concatenation; NULL: it can. */
+/* Why this queue can't generate a PSK for TLS; NULL: it can. */
 static const char *concatenation_obstacle(const struct nvme_tgt_auth *auth, uint8_t sc_c)
 {
 	const struct nvme_tgt_queue *queue = auth->queue;
 
-	return sc_c != NVME_AUTH_NEW_TLS_PSK ? "no kind of it but a new PSK is supported"
-	       : nvme_tgt_carrier_of(queue) != &nvme_tgt_tcp ? "only over TCP"
-	       : queue->qid                                  ? "only on the admin queue"
-	       : queue->identity                             ? "the queue uses TLS already"
-	       : queue->ctrl ? "the queue has authenticated without it"
-			     : NULL;
+	if (nvme_tgt_carrier_of(queue) != &nvme_tgt_tcp)
+		return "only over TCP";
+	if (queue->qid)
+		return "only on the admin queue";
+	if (sc_c == NVME_AUTH_REPLACE_TLS_PSK)
+		return queue->concatenated ? NULL : "the queue uses no generated PSK";
+	return sc_c != NVME_AUTH_NEW_TLS_PSK ? "the PSK must be a new one, or replace one"
+	       : queue->identity             ? "the queue uses TLS already"
+	       : queue->ctrl                 ? "the queue has authenticated without it"
+					     : NULL;
 }
 
 static void negotiate(struct nvme_tgt_auth *auth, const struct nvme_auth_msg *msg)
@@ -381,7 +385,7 @@ static void admit(struct loop_msg *msg)
 		       nvme_chap_equal((const void *)host->secret, (const void *)auth->secret,
 			       sizeof(auth->secret));
 	if (auth->proven) {
-		auth->refused = !again && !nvme_tgt_ctrl_admit(queue, &auth->psk);
+		auth->refused = (!again || auth->sc_c) && !nvme_tgt_ctrl_admit(queue, &auth->psk);
 	} else {
 		diag_set(&why, DIAG_AUTH, EACCES, "host '%s' failed to authenticate",
 			queue->connect.hostnqn);

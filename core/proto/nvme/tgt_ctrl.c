@@ -152,13 +152,13 @@ static struct nvmf_connect_reply connect_admin(struct nvme_target *target,
 			.ipo = offsetof(struct nvmf_connect_sqe, sqsize) };
 	ctrl = calloc(1, sizeof(*ctrl) + target->base.io_size + 8);
 	if (!ctrl || !keep_identity(ctrl, queue) || !next_id(target) ||
-		(subsys->count && !queue->new_auth &&
+		(subsys->count && !queue->authenticates &&
 			!target_admit(&queue->base, req->hostnqn, true))) {
 		free_ctrl(ctrl);
 		return refuse(NVMF_BUSY);
 	}
 	ctrl->concatenated = queue->concatenated;
-	ctrl->pending = queue->new_auth;
+	ctrl->pending = queue->authenticates;
 	ctrl->authenticates = ctrl->pending || ctrl->concatenated;
 	if (!subsys->count)
 		target_admit_discovery(&queue->base);
@@ -199,7 +199,7 @@ static struct nvmf_connect_reply check_io(const struct nvme_target *target,
 	const struct nvme_tgt_ctrl *ctrl = find_ctrl(target, req->cntlid);
 
 	if (!ctrl || ctrl->dying || ctrl->subsys != subsys ||
-		(queue->new_auth && !is_owner(ctrl, req)))
+		(queue->authenticates && !is_owner(ctrl, req)))
 		return BAD_DATA(cntlid);
 	if (strcmp(ctrl->hostnqn, req->hostnqn))
 		return BAD_DATA(hostnqn);
@@ -236,7 +236,7 @@ static struct nvmf_connect_reply connect_io(struct nvme_target *target,
 {
 	struct nvmf_connect_reply reply = check_io(target, subsys, queue);
 
-	if (!reply.status && !queue->new_auth && !admit_io(target, queue))
+	if (!reply.status && !queue->authenticates && !admit_io(target, queue))
 		return refuse(NVMF_BUSY);
 	return reply;
 }
@@ -252,6 +252,25 @@ static bool admit_admin(struct nvme_tgt_queue *queue)
 	return true;
 }
 
+/* A controller's host that uses a generated PSK replaces it. */
+static bool keep_generated(struct nvme_tgt_queue *queue, struct nvme_psk *psk)
+{
+	const struct nvme_hosts *hosts = queue->base.target->opt.chap.hosts;
+	struct nvme_tgt_ctrl *ctrl = queue->bound;
+	char *identity;
+
+	if (!ctrl->concatenated)
+		return !nvme_tls_add_generated(hosts, psk, NULL);
+	identity = strdup(psk->identity);
+	if (!identity || nvme_tls_add_generated(hosts, psk, ctrl->identity)) {
+		free(identity);
+		return false;
+	}
+	free(ctrl->identity);
+	ctrl->identity = identity;
+	return true;
+}
+
 /* What Connect has checked may have changed. */
 bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue, struct nvme_psk *psk)
 {
@@ -263,7 +282,7 @@ bool nvme_tgt_ctrl_admit(struct nvme_tgt_queue *queue, struct nvme_psk *psk)
 	if (target->base.stopping || !host || !host->secret[0].len)
 		return false;
 	if (psk->len)
-		return !nvme_tls_add_generated(target->base.opt.chap.hosts, psk);
+		return keep_generated(queue, psk);
 	if (!queue->connect.qid)
 		return !queue->bound->dying && admit_admin(queue);
 	return !check_io(target, subsys, queue).status && admit_io(target, queue);
@@ -291,20 +310,22 @@ static struct nvmf_connect_reply connect_disk(struct nvme_target *target,
 	const struct nvme_tgt_subsys *subsys, struct nvme_tgt_queue *queue)
 {
 	enum nvme_tgt_host_verdict verdict = nvme_tgt_host_check(queue);
+	bool replaces_psk = queue->concatenated && !queue->connect.qid;
 	struct nvmf_connect_reply reply;
 
 	if (nvme_tgt_host_needs_tls(queue))
 		report_plain(queue);
 	if (verdict == NVME_TGT_HOST_REFUSE)
 		return refuse(NVMF_HOST);
-	if (verdict == NVME_TGT_HOST_AUTHENTICATE) {
+	queue->authenticates = verdict == NVME_TGT_HOST_AUTHENTICATE;
+	if (queue->authenticates || replaces_psk) {
 		queue->new_auth = nvme_tgt_auth_new(queue);
 		if (!queue->new_auth)
 			return refuse(NVMF_BUSY);
 	}
 	reply = queue->connect.qid ? connect_io(target, subsys, queue)
 				   : connect_admin(target, subsys, queue);
-	reply.auth = queue->new_auth && !reply.status;
+	reply.auth = queue->authenticates && !reply.status;
 	if (reply.status) {
 		nvme_tgt_auth_free(queue->new_auth);
 		queue->new_auth = NULL;

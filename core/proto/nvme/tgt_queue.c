@@ -169,7 +169,7 @@ void nvme_tgt_queue_connected(struct loop_msg *msg)
 		queue->depth = queue->connect.depth;
 		queue->sqhd = 1;
 		queue->auth = queue->new_auth;
-		if (!queue->auth)
+		if (!answer->auth)
 			nvme_tgt_queue_go_live(queue);
 	}
 	nvmf_connect_reply_put(&cmd->cqe, answer);

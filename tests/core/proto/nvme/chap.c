@@ -76,7 +76,9 @@ Test(chap, responses_with_concatenation)
 {
 	static const char *const hex[] = {
 		"567bb7caeaee0500c3b637633d184c94fc9271032b0a2a3bb548648878e68152",
-		"0240126028c8d6891feb2f5948290068600a6db59893d12139d1d214db8c26ba"
+		"0240126028c8d6891feb2f5948290068600a6db59893d12139d1d214db8c26ba",
+		"47c261c58ee38f838621cde2ed7530592507bd6dc4f8151e8b9b4bbcb237724b",
+		"356ddec97f2796559799e30e15a3e59dfa0b775daf332e8c5bfec95887e03a99"
 	};
 	uint8_t challenge[64], session_key[64], response[64];
 	struct nvme_key secret;
@@ -84,10 +86,10 @@ Test(chap, responses_with_concatenation)
 	fill(challenge, sizeof(challenge), 200, 1);
 	fill(session_key, sizeof(session_key), 90, 1);
 	cr_assert_eq(nvme_key_parse(&secret, NVME_KEY_DHCHAP, "key", "DHHC-1:01:" KEY32, &why), 0);
-	for (unsigned controller = 0; controller < 2; controller++) {
-		const struct nvme_chap_round round = { .controller = controller,
+	for (unsigned i = 0; i < 4; i++) {
+		const struct nvme_chap_round round = { .controller = i % 2,
 			.hash = NVME_CHAP_SHA256,
-			.sc_c = NVME_AUTH_NEW_TLS_PSK,
+			.sc_c = i < 2 ? NVME_AUTH_NEW_TLS_PSK : NVME_AUTH_REPLACE_TLS_PSK,
 			.tid = 0xa0b1,
 			.seq = 0x01020304,
 			.challenge = challenge,
@@ -96,7 +98,7 @@ Test(chap, responses_with_concatenation)
 			.subnqn = SUBNQN };
 
 		cr_assert_eq(nvme_chap_respond(response, &secret, &round), 0);
-		hex_eq(response, 32, hex[controller]);
+		hex_eq(response, 32, hex[i]);
 	}
 }
 
