@@ -50,7 +50,7 @@ static const struct opt rows[] = {
 		"host NQN allowed to connect; default any; repeatable" },
 	{ "hosts-file", 0, OPT_TEXT, AT(front.hosts_file), "FILE",
 		"hosts that must authenticate or use TLS: lines HOSTNQN [dhchap=KEY "
-		"[dhchap-ctrl=KEY]] [tls=KEY]" },
+		"[dhchap-ctrl=KEY]] [tls=KEY] [concat=required]" },
 	{ "dhchap-hash", 0, OPT_TEXT, AT(front.chap_hash), "NAME",
 		"sha256, sha384 or sha512; default what the host prefers" },
 	{ "dhchap-dhgroup", 0, OPT_TEXT, AT(front.chap_group), "NAME",

@@ -10,10 +10,13 @@ struct addr;
 struct nvme_hosts;
 struct target;
 
-/* Read a file (secret_list.h) with lines "HOSTNQN [dhchap=SECRET [dhchap-ctrl=SECRET]] [tls=KEY]";
- * each host needs a secret or a key. DIAG_USAGE: a line is invalid. */
+/* Read a file (secret_list.h) with lines "HOSTNQN [dhchap=SECRET [dhchap-ctrl=SECRET]] [tls=KEY]
+ * [concat=required]"; each host needs a secret or a key. DIAG_USAGE: a line is invalid. */
 int nvme_hosts_read(struct nvme_hosts **, const char *path, struct diag *);
 unsigned nvme_hosts_count(const struct nvme_hosts *);
+/* Whether each host that authenticates has to use secure channel concatenation, but those with a
+ * TLS key. False if there is none. */
+bool nvme_hosts_concatenate(const struct nvme_hosts *);
 void nvme_hosts_free(struct nvme_hosts *); /* wipes the secrets; NULL is allowed */
 /* Replace target_options.chap.hosts, which may be freed then. A connected host needs its new secret
  * or key when it connects or authenticates again; one that was removed or added, or that now needs
@@ -27,7 +30,7 @@ struct nvme_served_host {
 	/* of TLS: the identity of its key, and the name of the cipher suite; NULL: without TLS */
 	const char *identity, *cipher;
 	bool authenticated; /* by DH-HMAC-CHAP */
-	bool generated;           /* its key is a generated PSK */
+	bool generated;     /* its key is a generated PSK */
 };
 typedef void nvme_each_host(const struct nvme_served_host *, void *arg);
 /* Call it for each connected host. On the target's loop. */

@@ -155,11 +155,14 @@ static int stop(struct front *front, uint32_t timeout_ms, struct diag *diag)
 #define IWARP_ONLY " # the host needs an iWARP device, such as siw"
 
 static void show_transport(struct out *out, const struct net_portal *at, const char *nqn,
-	unsigned transports, bool chap, const char *keys)
+	unsigned transports, const struct nvme_hosts *hosts, const char *keys)
 {
 	bool rdma = transports != TRANSPORT_TCP;
 	const char *trtype = rdma ? "rdma" : "tcp", *upper = rdma ? "RDMA" : "TCP";
-	const char *secret = chap ? " --dhchap-secret KEY" : "";
+	const char *secret = !hosts ? ""
+			     : transports == TRANSPORT_TCP && nvme_hosts_concatenate(hosts)
+				     ? " --dhchap-secret KEY --concat"
+				     : " --dhchap-secret KEY";
 	char uri[URI_MAX], word[OUT_SHELL(NAME_PLAIN_MAX)];
 
 	uri_start(uri, rdma ? "nvme+rdma" : "nvme+tcp", at->host, at->port);
@@ -206,7 +209,7 @@ static void show(const struct front *front, struct out *out)
 			daemon_size_text(opt->disk[i].bdev->lim.size, size));
 	out_list(out, "connect");
 	for (unsigned i = 0; i < opt->listens; i++) {
-		bool no_crc = opt->listen[i].no_crc, chap = opt->chap.hosts;
+		bool no_crc = opt->listen[i].no_crc;
 		struct net_portal at;
 		struct addr bound;
 		unsigned transports = target_transports(net->target, i, &bound);
@@ -221,10 +224,10 @@ static void show(const struct front *front, struct out *out)
 			if (net_index(net, disk))
 				continue;
 			if (transports & TRANSPORT_RDMA)
-				show_transport(
-					out, &at, nqn, transports & TRANSPORT_RDMA, chap, keys);
+				show_transport(out, &at, nqn, transports & TRANSPORT_RDMA,
+					opt->chap.hosts, keys);
 			if (transports & TRANSPORT_TCP)
-				show_transport(out, &at, nqn, TRANSPORT_TCP, chap, "");
+				show_transport(out, &at, nqn, TRANSPORT_TCP, opt->chap.hosts, "");
 		}
 	}
 	out_end(out);

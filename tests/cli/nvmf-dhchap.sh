@@ -50,8 +50,17 @@ wait_until grep -qs 'hosts: 1 hosts' log
 [ "$(id -u)" != 0 ] || [ -z "$(in_memory)" ] || die "still in memory: $(in_memory)"
 same 'new hosts' "$(security "$uri&dhchap-secret-file=two")" dh-hmac-chap
 error 1 auth '127.0.0.1:[0-9]*' 'wrong.secret' ours info "$uri&dhchap-secret-file=one"
+# a host that must use TLS, with a key that the authentication generates
+mv log log.2
+echo "$HOST dhchap=$one concat=required" >hosts
+kill -HUP "$SERVER"
+wait_until grep -qs 'hosts: 1 hosts' log
+same 'concatenation' "$(security "$uri&dhchap-secret-file=one&concat=yes")" tls-generated-psk+dh-hmac-chap
+error 1 unsupported '127.0.0.1:[0-9]*' 'requires.secure.channel.concatenation concat=yes' ours info "$uri&dhchap-secret-file=one"
+rdma="$(key "$(uris | grep rdma)" "hostnqn=$HOST&dhchap-secret-file=one")"
+error 1 unsupported '127.0.0.1:[0-9]*' 'requires.secure.channel.concatenation nvme.tcp' ours info "$rdma"
 stop
-! grep -e Y29y -e dGhp log log.1 err out || die 'a secret was printed'
+! grep -e Y29y -e dGhp log log.1 log.2 err out || die 'a secret was printed'
 
 for mode in 640 604 610; do
 	chmod $mode hosts

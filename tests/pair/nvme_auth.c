@@ -200,6 +200,8 @@ Test(nvme_auth, a_flood)
 	end();
 }
 
+#define TLS "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:"
+
 static void file_refused(const char *text, const char *words)
 {
 	struct nvme_hosts *list;
@@ -224,6 +226,11 @@ Test(nvme_auth, files_of_hosts)
 	file_refused(HOST " dhchap=" SECRET " dhchap=" SECRET "\n", "twice");
 	file_refused(HOST " dhchap=" SECRET "\n" HOST " dhchap=" SECRET "\n", "twice");
 	cr_assert(strstr(why.object, "line 2"));
+	file_refused(HOST " dhchap=" SECRET " concat=yes\n", "unknown_word concat=required");
+	file_refused(HOST " concat=required\n", "concat=required dhchap=");
+	file_refused(HOST " tls=" TLS " concat=required\n", "concat=required without_tls=");
+	file_refused(HOST " dhchap=" SECRET " tls=" TLS " concat=required\n",
+		"concat=required without_tls=");
 	list = read_hosts(HOST "#1 dhchap=" SECRET " #one\n #" HOST " dhchap=x\n" HOST
 			       "#2\tdhchap=" SECRET "\r\n");
 	cr_assert_eq(nvme_hosts_count(list), 2);

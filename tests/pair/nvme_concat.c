@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Secure channel concatenation of NVMe/TCP: our initiator at our target with each hash, one-way and
  * mutual, and again after a loss; targets that can't, that do not ask, and whose
- * messages are changed on the way; keys that have expired, were replaced or have lost their host.
- */
+ * messages are changed on the way; keys that have expired, were replaced or have lost their host;
+ * a target that requires it; hosts that send what they should not, and that replace their key. */
 /* Link: leap nvme_auth_get */
 #include "../../core/proto/nvme/hosts.h"
 #include "../../core/proto/nvme/nvme.h"
@@ -285,6 +285,34 @@ Test(nvme_concat, a_host_that_has_a_key_of_its_own)
 	end();
 }
 
+#define REQUIRED HOST " dhchap=" SECRET " dhchap-ctrl=" CONTROLLER " concat=required\n"
+
+/* Neither an admin queue in clear nor an I/O queue. */
+Test(nvme_concat, a_target_that_requires_it)
+{
+	char keys[320];
+
+	begin_with(REQUIRED, 0, -1);
+	snprintf(keys, sizeof(keys), "dhchap-secret-file=%s", write_file("secret", SECRET));
+	cr_assert_neq(attach_with("nvme+tcp", keys), 0);
+	diag_says(&why, DIAG_UNSUPPORTED, NULL, "target_requires secure_channel_concatenation");
+	text_says(why.hint, "concat=yes");
+	host_hang_up();
+	snprintf(keys, sizeof(keys), "rdma=iwarp&crc=0&dhchap-secret-file=%s",
+		write_file("secret", SECRET));
+	cr_assert_neq(attach_with("nvme+rdma", keys), 0);
+	diag_says(&why, DIAG_UNSUPPORTED, NULL, "target_requires secure_channel_concatenation");
+	text_says(why.hint, "nvme+tcp");
+	host_hang_up();
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(attach(i ? CONTROLLER : NULL), 0, "%s", why.text);
+		host_open_lane();
+		moves(4096);
+		host_hang_up();
+	}
+	end();
+}
+
 static void misused(const char *scheme, const char *keys, const char *words)
 {
 	cr_assert_eq(attach_with(scheme, keys), -EINVAL);
@@ -394,6 +422,84 @@ Test(nvme_concat, nothing_without_the_key_that_was_generated)
 	while (!raw->over)
 		turn(); /* it has the time limit of a handshake */
 	raw_close(raw);
+	end();
+}
+
+static char refusals[4096];
+
+static void refusal(const struct diag *reason, void *user)
+{
+	size_t len = strlen(refusals);
+
+	(void)user;
+	snprintf(refusals + len, sizeof(refusals) - len, "%s\n", reason->text);
+}
+
+static void asked_to(const char *hostnqn, bool concatenate_too)
+{
+	uint64_t asked;
+
+	cr_assert_eq(connect_as(false, hostnqn, 0, NVMF_CNTLID_ANY), 0);
+	asked = get_le64(raw->reply.result);
+	cr_assert(asked & NVMF_AUTHREQ_ATR);
+	cr_assert_eq(!!(asked & NVMF_AUTHREQ_ASCR), concatenate_too, "%s", hostnqn);
+}
+
+/* A host that ignores ASCR gets as far as the Negotiate; unknown names get the same answers. */
+Test(nvme_concat, hosts_that_do_not_ask_though_they_must)
+{
+	static const char *const names[] = { HOST, "nqn.2024-01.test:unknown" };
+
+	prepare(REQUIRED OTHER " dhchap=" SECRET " tls=" KEY "\n");
+	refusals[0] = 0;
+	opt.full = refusal;
+	serving_start();
+	for (unsigned i = 0; i < 2; i++) {
+		asked_to(names[i], true);
+		cr_assert_eq(enable(), NVMF_AUTH_REQUIRED);
+		cr_assert_eq(send_message(&usual), 0);
+		fails_for(NVME_AUTH_CONCATENATION);
+	}
+	text_says(refusals, HOST "' does_not_ask secure_channel_concatenation");
+	asked_to(OTHER, true); /* without TLS it is unknown */
+	raw_close(raw);
+	connected(true);
+	cr_assert(get_le64(raw->reply.result) & NVMF_AUTHREQ_ASCR);
+	cr_assert_eq(send_message(&usual), 0);
+	fails_for(NVME_AUTH_CONCATENATION);
+	replace_hosts(REQUIRED OTHER " dhchap=" SECRET "\n");
+	asked_to(HOST, true);
+	raw_close(raw);
+	asked_to(OTHER, false);
+	authenticated();
+	cr_assert_eq(enable(), 0);
+	raw_close(raw);
+	asked_to(names[1], false);
+	raw_close(raw);
+	end();
+}
+
+/* While a host authenticates, and while it is connected. */
+Test(nvme_concat, required_from_now_on)
+{
+	struct nvme_auth_msg challenge, reply = { 0 };
+
+	begin_with(LINE, 0, -1);
+	connected(false);
+	challenge = challenged();
+	replace_hosts(REQUIRED);
+	cr_assert_eq(respond_to(&challenge, &reply), 0);
+	fails_for(NVME_AUTH_FAILED);
+	replace_hosts(LINE);
+	cr_assert_eq(attach(NULL), 0, "%s", why.text);
+	connected(false);
+	authenticated();
+	cr_assert_eq(enable(), 0);
+	replace_hosts(REQUIRED);
+	while (!raw->over)
+		turn();
+	raw_close(raw);
+	cr_assert_eq(disk->state, BDEV_UP);
 	end();
 }
 

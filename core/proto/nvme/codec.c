@@ -459,7 +459,8 @@ void nvmf_connect_reply_put(struct nvme_cqe *cqe, const struct nvmf_connect_repl
 	uint32_t dw0 = 0;
 
 	if (!reply->status)
-		dw0 = reply->cntlid | (reply->auth ? NVMF_AUTHREQ_ATR : 0);
+		dw0 = reply->cntlid | (reply->auth ? NVMF_AUTHREQ_ATR : 0) |
+		      (reply->secure ? NVMF_AUTHREQ_ASCR : 0);
 	else if (NVME_STATUS_CODE(reply->status) == CONNECT_INVALID)
 		dw0 = reply->ipo | (uint32_t)(reply->ipo_data ? NVMF_IATTR_DATA : 0) << 16;
 	*cqe = (struct nvme_cqe){ .result = put_le64(dw0),

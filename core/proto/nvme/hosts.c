@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define CONCAT "concat=required"
+
 static int read_word(struct nvme_host *host, const char *word, struct diag *diag)
 {
 	const struct {
@@ -30,10 +32,14 @@ static int read_word(struct nvme_host *host, const char *word, struct diag *diag
 				diag, DIAG_USAGE, EINVAL, "%s is given twice", words[i].name);
 		return nvme_key_parse(words[i].key, words[i].kind, words[i].what, word + len, diag);
 	}
+	if (!strcmp(word, CONCAT)) {
+		host->concat = true;
+		return 0;
+	}
 	/* it may be a secret: not quoted */
 	return diag_set(diag, DIAG_USAGE, EINVAL,
-		"unknown word: expected %sSECRET, %sSECRET or %sKEY", words[0].name, words[1].name,
-		words[2].name);
+		"unknown word: expected %sSECRET, %sSECRET, %sKEY or " CONCAT, words[0].name,
+		words[1].name, words[2].name);
 }
 
 /* In a file of another kind the first word may be a secret: it is not quoted. */
@@ -41,6 +47,9 @@ static int check_words(const struct nvme_host *host, struct diag *diag)
 {
 	if (host->secret[1].len && !host->secret[0].len)
 		return diag_set(diag, DIAG_USAGE, EINVAL, "dhchap-ctrl= needs dhchap=SECRET");
+	if (host->concat && (!host->secret[0].len || host->tls.len))
+		return diag_set(diag, DIAG_USAGE, EINVAL, CONCAT " needs %s",
+			host->tls.len ? "a line without tls=" : "dhchap=SECRET");
 	if (!host->secret[0].len && !host->tls.len)
 		return diag_set(diag, DIAG_USAGE, EINVAL,
 			"expected HOSTNQN with dhchap=SECRET, tls=KEY, or both");
@@ -104,6 +113,20 @@ int nvme_hosts_read(struct nvme_hosts **out, const char *path, struct diag *diag
 unsigned nvme_hosts_count(const struct nvme_hosts *hosts)
 {
 	return hosts->count;
+}
+
+bool nvme_hosts_concatenate(const struct nvme_hosts *hosts)
+{
+	unsigned required = 0;
+
+	for (unsigned i = 0; i < hosts->count; i++) {
+		const struct nvme_host *host = &hosts->host[i];
+
+		if (host->secret[0].len && !host->tls.len && !host->concat)
+			return false;
+		required += host->concat;
+	}
+	return required;
 }
 
 void nvme_hosts_free(struct nvme_hosts *hosts)

@@ -9,6 +9,7 @@ struct nvme_host {
 	/* [0] of the host, [1] of the controller; len 0: it does not authenticate itself */
 	struct nvme_key secret[2];
 	struct nvme_key tls; /* len 0: it connects without TLS */
+	bool concat;         /* it has to ask for secure channel concatenation */
 };
 
 struct nvme_hosts {

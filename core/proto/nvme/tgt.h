@@ -163,6 +163,7 @@ struct nvme_tgt_auth {
 	uint8_t state, sc_c, hash, group;
 	bool mutual;  /* the host has asked for our response */
 	bool known;   /* secret[0] is the host's, not random */
+	bool plain;   /* the host has to ask for secure channel concatenation, and does not */
 	bool proven;  /* the host's response is right */
 	bool refused; /* the target's loop has refused the host */
 	uint16_t tid;
@@ -425,6 +426,9 @@ enum nvme_tgt_host_verdict {
 };
 /* If hosts authenticate, unknown ones have to as well, so that answers do not reveal names. */
 enum nvme_tgt_host_verdict nvme_tgt_host_check(const struct nvme_tgt_queue *);
+/* Whether the queue may only generate a PSK for TLS (ASCR). If all known hosts have to do so,
+ * unknown ones have to as well. */
+bool nvme_tgt_host_must_concatenate(const struct nvme_tgt_queue *);
 bool nvme_tgt_host_needs_tls(const struct nvme_tgt_queue *);
 /* Whether the queue is of the host and the subsystem that its PSK is for. Sets the member of
  * nvmf_connect_data that differs. */

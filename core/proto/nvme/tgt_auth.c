@@ -243,6 +243,10 @@ static void begin_challenge(struct loop_msg *msg)
 		end_send(auth);
 		return;
 	}
+	if (auth->plain) {
+		fail_concatenation(auth, "this host has to ask for it");
+		return;
+	}
 	auth->seq[0] = next_seq(nvme_tgt_of(auth->queue));
 	if (!set_random(auth))
 		fail(auth, NVME_AUTH_FAILED);
@@ -250,6 +254,22 @@ static void begin_challenge(struct loop_msg *msg)
 		calculate(auth, NULL);
 	else
 		challenge(auth, NULL);
+}
+
+static bool is_plain(const struct nvme_tgt_auth *auth)
+{
+	return !auth->sc_c && nvme_tgt_host_must_concatenate(auth->queue);
+}
+
+/* For the log. On the target's loop. */
+static void report(const struct nvme_tgt_auth *auth, const char *text)
+{
+	const struct target_conn *conn = &auth->queue->base;
+	struct diag why = { 0 };
+
+	diag_set(&why, DIAG_AUTH, EACCES, "host '%s' %s", auth->queue->connect.hostnqn, text);
+	diag_ctx(&why, "%s", conn->name);
+	target_admission_report_refusal(conn->target->admission, &why);
 }
 
 static void look_up(struct loop_msg *msg)
@@ -261,6 +281,9 @@ static void look_up(struct loop_msg *msg)
 	memset(auth->secret, 0, sizeof(auth->secret));
 	if (auth->known)
 		memcpy(auth->secret, host->secret, sizeof(auth->secret));
+	auth->plain = is_plain(auth);
+	if (auth->plain)
+		report(auth, "refused, as it does not ask for secure channel concatenation");
 	msg->run = begin_challenge;
 	loop_post(auth->queue->base.loop, msg);
 }
@@ -378,19 +401,15 @@ static void admit(struct loop_msg *msg)
 	struct nvme_tgt_queue *queue = auth->queue;
 	const struct nvme_host *host = nvme_tgt_host_find(queue);
 	bool again = queue->bound && !queue->bound->pending;
-	struct diag why = { 0 };
 
 	/* the file may have been read again since the Challenge */
-	auth->proven = auth->proven && host &&
+	auth->proven = auth->proven && host && !is_plain(auth) &&
 		       nvme_chap_equal((const void *)host->secret, (const void *)auth->secret,
 			       sizeof(auth->secret));
 	if (auth->proven) {
 		auth->refused = (!again || auth->sc_c) && !nvme_tgt_ctrl_admit(queue, &auth->psk);
 	} else {
-		diag_set(&why, DIAG_AUTH, EACCES, "host '%s' failed to authenticate",
-			queue->connect.hostnqn);
-		diag_ctx(&why, "%s", queue->base.name);
-		target_admission_report_refusal(queue->base.target->admission, &why);
+		report(auth, "failed to authenticate");
 	}
 	msg->run = admitted;
 	loop_post(queue->base.loop, msg);

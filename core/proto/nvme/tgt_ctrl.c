@@ -326,6 +326,7 @@ static struct nvmf_connect_reply connect_disk(struct nvme_target *target,
 	reply = queue->connect.qid ? connect_io(target, subsys, queue)
 				   : connect_admin(target, subsys, queue);
 	reply.auth = queue->authenticates && !reply.status;
+	reply.secure = reply.auth && nvme_tgt_host_must_concatenate(queue);
 	if (reply.status) {
 		nvme_tgt_auth_free(queue->new_auth);
 		queue->new_auth = NULL;

@@ -30,6 +30,15 @@ const struct nvme_host *nvme_tgt_host_find(const struct nvme_tgt_queue *queue)
 	return line && is_secured_as(queue, line) ? line : NULL;
 }
 
+bool nvme_tgt_host_must_concatenate(const struct nvme_tgt_queue *queue)
+{
+	const struct nvme_host *host = nvme_tgt_host_find(queue);
+
+	if (queue->concatenated)
+		return false;
+	return host ? host->concat : nvme_hosts_concatenate(queue->base.target->opt.chap.hosts);
+}
+
 enum nvme_tgt_host_verdict nvme_tgt_host_check(const struct nvme_tgt_queue *queue)
 {
 	const struct target_options *opt = &queue->base.target->opt;
@@ -72,6 +81,7 @@ bool nvme_tgt_host_changed(const struct nvme_tgt_ctrl *ctrl, const struct nvme_h
 	const struct nvme_host *line = nvme_hosts_find(hosts, ctrl->hostnqn);
 
 	return ctrl->authenticates != (line && line->secret[0].len) ||
+	       (line && line->concat && !ctrl->concatenated) ||
 	       (ctrl->concatenated ? line && line->tls.len
 				   : !ctrl->identity == (line && line->tls.len));
 }
