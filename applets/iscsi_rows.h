@@ -14,13 +14,13 @@
 		"id"),                                                                             \
 		ISCSI_ROW_(type, member.user[0], "user", 'u', "NAME", "CHAP user name"),           \
 		ISCSI_ROW_(type, member.file[0], "secret-file", 0, "FILE",                         \
-			"file with the CHAP secret"),                                              \
+			"file with the CHAP secret; -: prompt for it"),                            \
 		ISCSI_ROW_(type, member.fd[0], "secret-fd", 0, "N",                                \
 			"open descriptor to read the CHAP secret from"),                           \
 		ISCSI_ROW_(type, member.user[1], "target-user", 0, "NAME",                         \
 			"required CHAP name of the target in mutual CHAP; default any"),           \
 		ISCSI_ROW_(type, member.file[1], "target-secret-file", 0, "FILE",                  \
-			"file with the target's secret: enables mutual CHAP"),                     \
+			"file with the target's secret: enables mutual CHAP; -: prompt for it"),   \
 		ISCSI_ROW_(type, member.fd[1], "target-secret-fd", 0, "N",                         \
 			"open descriptor to read the target's secret from"),                       \
 		ISCSI_ROW_(type, member.algs, "chap-algs", 0, "LIST",                              \

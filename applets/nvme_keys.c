@@ -62,7 +62,7 @@ static int read_key(struct call *call, char text[NVMF_SECRET])
 		diag_set(call->diag, DIAG_USAGE, EINVAL, "%s",
 			given ? "more than one key given" : "no key given");
 		return diag_hint(
-			call->diag, "use --key-file FILE, or --key-fd 0 for standard input");
+			call->diag, "use --key-file FILE, or --key-file - for standard input");
 	}
 	if (!opts->key)
 		return secret_read(&call->notes, "--key-fd", opts->fd, opts->file, text,
@@ -131,7 +131,8 @@ static int run_check_tls(struct call *call)
 }
 
 #define KEY_ROWS                                                                                   \
-	{ "key-file", 'f', OPT_TEXT, AT(file), "FILE", "check the first line of this file" },      \
+	{ "key-file", 'f', OPT_TEXT, AT(file), "FILE",                                             \
+		"check the first line of this file; -: prompt for the key" },                      \
 		{ "key-fd", 0, OPT_TEXT, AT(fd), "N",                                              \
 			"check the first line of this file descriptor; 0: standard input" },       \
 	{                                                                                          \

@@ -57,9 +57,9 @@ struct nvmf_first { /* the first members of the option struct of an applet with 
 		NVMF_FLAG_("hdr-digest", 'g', NVMF_HDR_DIGEST, "header digests (TCP)"),            \
 		NVMF_FLAG_("data-digest", 'G', NVMF_DATA_DIGEST, "data digests (TCP)"),            \
 		NVMF_TEXT_("dhchap-secret-file", secret_file[0], "FILE",                           \
-			"file with this host's DH-HMAC-CHAP key"),                                 \
+			"file with this host's DH-HMAC-CHAP key; -: prompt for it"),               \
 		NVMF_TEXT_("dhchap-ctrl-secret-file", secret_file[1], "FILE",                      \
-			"file with the controller's key"),                                         \
+			"file with the controller's key; -: prompt for it"),                       \
 		NVMF_TEXT_("dhchap-secret-fd", secret_fd[0], "N",                                  \
 			"file descriptor with this host's key"),                                   \
 		NVMF_TEXT_("dhchap-ctrl-secret-fd", secret_fd[1], "N",                             \
@@ -76,7 +76,7 @@ struct nvmf_first { /* the first members of the option struct of an applet with 
 		NVMF_FLAG_(                                                                        \
 			"concat", 0, NVMF_CONCAT, "encrypt with a key from DH-HMAC-CHAP (TCP)"),   \
 		NVMF_TEXT_("tls-key-file", tls_key_file, "FILE",                                   \
-			"file with the TLS key, NVMeTLSkey-1:..."),                                \
+			"file with the TLS key, NVMeTLSkey-1:...; -: prompt for it"),              \
 		NVMF_TEXT_("tls-key-fd", tls_key_fd, "N", "file descriptor with the TLS key"),     \
 		NVMF_ROW_("tls-key", 0, NVMF_TLS_KEY, "SERIAL|KEY",                                \
 			"serial number of the TLS key in the kernel, or the key"),                 \

@@ -93,10 +93,12 @@ void secret_disable_dumps(void);
 /* From now on secret_read() does not wait for the writer of a named pipe: -EAGAIN, try again. */
 void secret_never_wait(void);
 struct out_notes;
-/* Read a secret: the first line of descriptor `number` if not NULL, else of the file at `path`.
- * -E2BIG: longer than room; -EINVAL: empty. Pipes and descriptors are read once and their line is
- * cached by option, which must be a literal. Errors never quote the line. Warns if other users can
- * read the file, unless notes is NULL. */
+/* Read a secret: the first line of descriptor `number` if not NULL, else of the file at `path`, "-"
+ * for standard input. Of a terminal, the line is asked for by the name of the option. -E2BIG:
+ * longer than room; -EINVAL: empty, or a terminal after secret_never_wait(). Pipes, terminals and
+ * descriptors are read once and their line is cached by option, which must be a literal such as
+ * "--tls-key-fd". Errors never quote the line. Warns if other users can read the file, unless notes
+ * is NULL. */
 int secret_read(const struct out_notes *, const char *option, const char *number, const char *path,
 	char *secret, size_t room, struct diag *);
 /* Let the helper open this file for secret_read() (helper.h). 0 or -ENOMEM. */

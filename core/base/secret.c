@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Read secrets from files and descriptors, as command lines are public. */
+/* Read secrets from files, descriptors and terminals, as command lines are public. */
 #include "secret.h"
 #include "grow.h"
 #include "helper.h"
@@ -33,20 +33,58 @@ static bool may_follow(int fd, size_t got)
 	return got && poll(&poll_fd, 1, REST_MS) == 1;
 }
 
-static int read_line(int fd, const char *from, char *secret, size_t room, struct diag *diag)
+/* "--tls-key-fd": "tls key" */
+static void name_secret(const char *option, char name[64])
 {
-	size_t got = 0, len;
+	snprintf(name, 64, "%s", option + strspn(option, "-"));
+	if (strrchr(name, '-'))
+		*strrchr(name, '-') = 0;
+	for (char *p = name; (p = strchr(p, '-'));)
+		*p = ' ';
+}
+
+static ssize_t ask_for_line(
+	int fd, const char *option, const char *from, char *secret, size_t room, struct diag *diag)
+{
+	char name[64];
+	ssize_t n;
+
+	if (never_waits)
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"%s: a terminal, where nothing is asked for here", from);
+	name_secret(option, name);
+	n = secret_prompt(fd, name, secret, room - 1);
+	return n < 0 ? diag_sys(diag, (int)-n, "read %s", from) : n;
+}
+
+/* Leave what follows the line: it may be another secret. */
+static ssize_t receive_line(int fd, const char *from, char *secret, size_t room, struct diag *diag)
+{
+	size_t got = 0;
 	ssize_t n = 1;
 
-	secret_disable_dumps();
-	while (got < room - 1 && n && !memchr(secret, '\n', got)) {
-		n = read(fd, secret + got, room - 1 - got);
+	while (got < room - 1 && n && !(got && secret[got - 1] == '\n')) {
+		n = read(fd, secret + got, 1);
 		if (n < 0 && errno != EINTR && !(errno == EAGAIN && may_follow(fd, got)))
 			return diag_sys(diag, errno, "read %s", from);
 		got += n > 0 ? (size_t)n : 0;
 	}
 	if (never_waits && !got && lseek(fd, 0, SEEK_CUR) < 0) /* a pipe without a writer yet */
 		return diag_sys(diag, EAGAIN, "read %s", from);
+	return (ssize_t)got;
+}
+
+static int read_line(
+	int fd, const char *option, const char *from, char *secret, size_t room, struct diag *diag)
+{
+	ssize_t got;
+	size_t len;
+
+	secret_disable_dumps();
+	got = isatty(fd) ? ask_for_line(fd, option, from, secret, room, diag)
+			 : receive_line(fd, from, secret, room, diag);
+	if (got < 0)
+		return (int)got;
 	secret[got] = 0;
 	len = strcspn(secret, "\r\n");
 	if (len == room - 1)
@@ -114,7 +152,7 @@ static int read_once(
 		return diag_sys(diag, errno, "read %s", from);
 	if (copy_line(option, &st, secret, room))
 		return 0;
-	err = read_line(fd, from, secret, room, diag);
+	err = read_line(fd, option, from, secret, room, diag);
 	return err ? err : keep_line(option, &st, secret, diag);
 }
 
@@ -129,7 +167,7 @@ static int read_descriptor(
 			diag, DIAG_USAGE, EINVAL, "%s: invalid descriptor '%s'", option, number);
 	if (fd > STDERR_FILENO) /* commands of ours do not inherit it */
 		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-	snprintf(from, sizeof(from), "descriptor %u", (unsigned)fd);
+	snprintf(from, sizeof(from), fd ? "descriptor %u" : "standard input", (unsigned)fd);
 	return read_once(option, (int)fd, from, secret, room, diag);
 }
 
@@ -169,20 +207,25 @@ static int use_file(const char *path, int *fd, void *data, size_t len)
 		return -EINVAL;
 	if (!file->open)
 		return stat(path, &file->st) ? -errno : 0;
-	*fd = open(path, O_RDONLY | O_CLOEXEC | (file->waits ? 0 : O_NONBLOCK));
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (file->waits ? 0 : O_NONBLOCK));
 	return *fd < 0 ? -errno : 0;
+}
+
+static bool is_stdin(const char *path)
+{
+	return !strcmp(path, "-");
 }
 
 int secret_allow(const char *path)
 {
-	return helper_allow(HELPER_FILES, use_file, path);
+	return is_stdin(path) ? 0 : helper_allow(HELPER_FILES, use_file, path);
 }
 
 void secret_check_file(const struct out_notes *notes, const char *path)
 {
 	struct stat st;
 
-	if (!stat(path, &st))
+	if (!is_stdin(path) && !stat(path, &st))
 		check_mode(notes, path, &st);
 }
 
@@ -193,8 +236,8 @@ int secret_read(const struct out_notes *notes, const char *option, const char *n
 	struct stat st = { 0 };
 	int fd = -1, err;
 
-	if (number)
-		return read_descriptor(option, number, secret, room, diag);
+	if (number || is_stdin(path))
+		return read_descriptor(option, number ? number : "0", secret, room, diag);
 	/* opening a named pipe again would wait for another writer */
 	if (!helper_call(use_file, path, &fd, &file, sizeof(file)) && S_ISFIFO(file.st.st_mode) &&
 		copy_line(option, &file.st, secret, room))
@@ -205,9 +248,9 @@ int secret_read(const struct out_notes *notes, const char *option, const char *n
 		return diag_sys(diag, -err, "open %s", path);
 	if (!fstat(fd, &st) && notes)
 		check_mode(notes, path, &st);
-	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)
+	err = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || isatty(fd)
 		      ? read_once(option, fd, path, secret, room, diag)
-		      : read_line(fd, path, secret, room, diag);
+		      : read_line(fd, option, path, secret, room, diag);
 	close(fd);
 	return err;
 }

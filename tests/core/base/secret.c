@@ -95,6 +95,33 @@ Test(secret, a_descriptor_is_read_once)
 	close(fd);
 }
 
+/* For another option, as that of a target's secret. */
+Test(secret, lines_of_a_descriptor_are_read_one_after_another)
+{
+	char number[16];
+	int fds[2];
+
+	cr_assert_eq(pipe(fds), 0);
+	cr_assert_eq(write(fds[1], "one\ntwo\n", 8), 8);
+	close(fds[1]);
+	snprintf(number, sizeof(number), "%d", fds[0]);
+	reads("--secret-fd", number, "one");
+	reads("--target-secret-fd", number, "two");
+	reads("--secret-fd", number, "one");
+	close(fds[0]);
+}
+
+Test(secret, a_dash_is_standard_input)
+{
+	char number[16];
+	int fd = pipe_holding_one(number);
+
+	cr_assert_eq(dup2(fd, STDIN_FILENO), STDIN_FILENO);
+	snprintf(path, sizeof(path), "-");
+	reads("--secret-fd", NULL, "one");
+	close(fd);
+}
+
 /* Its writer may live on. */
 Test(secret, a_line_ends_the_read)
 {
@@ -163,4 +190,26 @@ Test(secret, a_named_pipe_without_a_writer_is_not_waited_for)
 	cr_assert_eq(write(fd, "one\n", 4), 4);
 	close(fd);
 	unlink(path);
+}
+
+/* Nothing is typed there, and what has been typed is not taken. */
+Test(secret, a_boot_asks_for_nothing_on_a_terminal)
+{
+	char secret[64], number[16];
+	struct diag why = { 0 };
+	int master = posix_openpt(O_RDWR | O_NOCTTY), fd;
+
+	cr_assert_geq(master, 0);
+	cr_assert_eq(grantpt(master) || unlockpt(master), 0);
+	fd = open(ptsname(master), O_RDWR | O_NOCTTY);
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(write(master, "one\n", 4), 4);
+	snprintf(number, sizeof(number), "%d", fd);
+	secret_never_wait();
+	cr_assert_eq(secret_read(NULL, "--secret-fd", number, NULL, secret, sizeof(secret), &why),
+		-EINVAL);
+	cr_assert(strstr(why.text, "terminal"), "%s", why.text);
+	cr_assert_eq(read(fd, secret, sizeof(secret)), 4);
+	close(fd);
+	close(master);
 }
