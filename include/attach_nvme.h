@@ -115,9 +115,10 @@ struct attach_nvme {
 	struct kernel_log scan_log; /* from before the connection: of the scan for namespaces */
 	struct attach_nvme_result { /* of the child */
 		struct diag why;
-		int32_t ring, key; /* 0: none */
+		struct nvmf_ring_key key;
 		char known[NVMF_SUPPORTED];
 	} result;
+	struct nvmf_ring_key added; /* by one of the attempts */
 	struct nvmf_nodes nodes;
 	int instance;
 	struct attach_nvme_active {
@@ -134,6 +135,8 @@ struct attach_nvme {
 extern const struct attach_proto attach_nvme_row;
 /* Initialize for attach_start(); then set deadlines and callbacks. */
 void attach_nvme_init(struct attach_nvme *, struct nvmf_target *, struct loop *, int root);
+/* If it has failed, also remove the key of TLS that it added to the kernel's keyring: free those of
+ * a command when all have ended, as they may use the same key. */
 void attach_nvme_free(struct attach_nvme *);
 /* Find the users of all disks that removing these controllers would remove; "": none. Blocks for
  * up to two seconds. */

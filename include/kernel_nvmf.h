@@ -58,9 +58,15 @@ int kernel_nvmf_key_check(enum nvmf_key, const char *name, const char *value, st
 int kernel_nvmf_check(const struct nvmf_params *, struct diag *);
 /* Find a keyring by name (NULL: ".nvme") or number. Needs the driver. */
 int kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct diag *);
+struct nvmf_ring_key {
+	int32_t ring, number; /* serial numbers; 0: none */
+	bool added;           /* the keyring had no key with this identity */
+};
 /* Find the key with this identity in the keyring; add it if it is missing or differs, unless len is
- * 0. Sets *key to its number. */
-int kernel_nvmf_key(int32_t ring, const struct nvme_psk *, int32_t *key, struct diag *);
+ * 0. */
+int kernel_nvmf_key(int32_t ring, const struct nvme_psk *, struct nvmf_ring_key *, struct diag *);
+/* Remove a key from its keyring, unless a controller uses it or may do so. */
+void kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *);
 
 /* Resolve the addresses for the driver: link-local addresses get their scope, and an interface
  * becomes the source address of an RDMA connection. The parameters then point into `made`, which

@@ -42,7 +42,7 @@ static int get_ready(int root, const void *arg, void *out)
 		kernel_nvmf_ready(root, t->params.value[NVMF_TRANSPORT], encrypts(t), &result->why);
 
 	if (!err && nvmf_tls_uses_keyring(t) && needs_connection(root, t, &ctrl))
-		err = nvmf_tls_insert(root, t, &result->ring, &result->key, &result->why);
+		err = nvmf_tls_insert(root, t, &result->key, &result->why);
 	if (!err)
 		kernel_nvmf_supported_options(root, result->known);
 	return -err;
@@ -53,13 +53,20 @@ static bool is_loaded(const struct attach_nvme *nvme)
 	return kernel_nvmf_loaded(nvme->attach.root, nvme->target->params.value[NVMF_TRANSPORT]);
 }
 
+static void use_key(struct attach_nvme *nvme)
+{
+	nvmf_tls_numbers(nvme->target, &nvme->result.key);
+	if (nvme->result.key.added)
+		nvme->added = nvme->result.key;
+}
+
 static void is_ready(struct attach *attach, int err)
 {
 	struct attach_nvme *nvme = nvme_of(attach);
 	struct diag *why = &attach->why;
 
 	if (!err)
-		nvmf_tls_numbers(nvme->target, nvme->result.ring, nvme->result.key);
+		use_key(nvme);
 	else if (err == -ETIMEDOUT && !nvme->result.why.err && is_loaded(nvme))
 		diag_set(why, DIAG_TIMEOUT, -err, "%s: %s",
 			nvmf_tls_uses_keyring(nvme->target)
@@ -249,7 +256,7 @@ static void key_added(struct attach *attach, int err)
 		is_ready(attach, err);
 		return;
 	}
-	nvmf_tls_numbers(nvme->target, nvme->result.ring, nvme->result.key);
+	use_key(nvme);
 	nvme_connect(attach);
 }
 
@@ -260,7 +267,7 @@ static void nvme_connect(struct attach *attach)
 	int err;
 
 	nvme->existed = !needs_connection(attach->root, nvme->target, &nvme->ctrl);
-	if (!nvme->existed && nvmf_tls_uses_keyring(nvme->target) && !nvme->result.ring) {
+	if (!nvme->existed && nvmf_tls_uses_keyring(nvme->target) && !nvme->result.key.ring) {
 		load(nvme, key_added); /* the existing connection, which needed no key, has ended */
 		return;
 	}
@@ -697,6 +704,9 @@ void attach_nvme_init(
 
 void attach_nvme_free(struct attach_nvme *nvme)
 {
+	if (nvme->added.number && nvme->attach.why.err)
+		kernel_nvmf_key_remove(nvme->attach.root, &nvme->added);
+	nvme->added = (struct nvmf_ring_key){ 0 };
 	free_disks(nvme);
 	close_scan_log(nvme);
 }

@@ -29,12 +29,10 @@ int nvmf_tls_read(
 	struct nvmf_target *, const struct nvmf_options *, const char *file, struct diag *);
 /* Return true if nvmf_tls_insert() is needed. */
 bool nvmf_tls_uses_keyring(const struct nvmf_target *);
-/* Find the keyring and add the key to it, if there is one: serial numbers, 0 = none. May block.
- * Needs the kernel's driver. */
-int nvmf_tls_insert(
-	int root, const struct nvmf_target *, int32_t *ring, int32_t *key, struct diag *);
-/* Set both in t->params, unless 0. */
-void nvmf_tls_numbers(struct nvmf_target *, int32_t ring, int32_t key);
+/* Find the keyring and add the key to it, if there is one. May block. Needs the kernel's driver. */
+int nvmf_tls_insert(int root, const struct nvmf_target *, struct nvmf_ring_key *, struct diag *);
+/* Set its numbers in t->params, unless 0. */
+void nvmf_tls_numbers(struct nvmf_target *, const struct nvmf_ring_key *);
 /* Get the identity of the key in the keyring; "" = no key was specified. */
 void nvmf_tls_identity(const struct nvmf_target *, char *text, size_t len);
 

@@ -94,25 +94,25 @@ bool nvmf_tls_uses_keyring(const struct nvmf_target *t)
 }
 
 int nvmf_tls_insert(
-	int root, const struct nvmf_target *t, int32_t *ring, int32_t *key, struct diag *diag)
+	int root, const struct nvmf_target *t, struct nvmf_ring_key *key, struct diag *diag)
 {
 	struct nvme_psk tls;
 	int err = kernel_nvmf_keyring(
-		root, t->tls.ring ? t->tls.ring : t->params.value[NVMF_KEYRING], ring, diag);
+		root, t->tls.ring ? t->tls.ring : t->params.value[NVMF_KEYRING], &key->ring, diag);
 
 	if (err || (!t->tls.psk.len && !t->tls.identity))
 		return err;
 	err = derive(t, &tls) ? diag_set(diag, DIAG_USAGE, EINVAL,
 					"the host NQN and subsystem NQN are too long for a TLS key")
-			      : kernel_nvmf_key(*ring, &tls, key, diag);
+			      : kernel_nvmf_key(key->ring, &tls, key, diag);
 	explicit_bzero(tls.key, sizeof(tls.key));
 	return err;
 }
 
-void nvmf_tls_numbers(struct nvmf_target *t, int32_t ring, int32_t key)
+void nvmf_tls_numbers(struct nvmf_target *t, const struct nvmf_ring_key *key)
 {
 	static const enum nvmf_key keys[] = { NVMF_KEYRING, NVMF_TLS_KEY };
-	const int32_t number[] = { ring, key };
+	const int32_t number[] = { key->ring, key->number };
 
 	for (unsigned i = 0; i < 2; i++) {
 		if (!number[i])

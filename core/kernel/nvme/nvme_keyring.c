@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
-/* Find and add TLS keys in the kernel's keyrings (keyrings(7)), where its NVMe/TCP driver and tlshd
- * look for them. */
+/* Find, add and remove TLS keys in the kernel's keyrings (keyrings(7)), where its NVMe/TCP driver
+ * and tlshd look for them. */
 #include "kernel_handshake.h"
 #include "kernel_nvmf.h"
 #include "kernel_sys.h"
@@ -105,7 +105,8 @@ static bool is_prefix(const char *identity)
 }
 
 /* A key is readable only with possession of its keyring: link the keyring to this process. */
-int kernel_nvmf_key(int32_t ring, const struct nvme_psk *tls, int32_t *key, struct diag *diag)
+int kernel_nvmf_key(
+	int32_t ring, const struct nvme_psk *tls, struct nvmf_ring_key *key, struct diag *diag)
 {
 	long found;
 
@@ -117,10 +118,34 @@ int kernel_nvmf_key(int32_t ring, const struct nvme_psk *tls, int32_t *key, stru
 	if (!tls->len && found <= 0)
 		return diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "keyring %d has no TLS key '%s'",
 			ring, tls->identity);
-	if (found <= 0 || (tls->len && !holds((int32_t)found, tls)))
+	key->added = found <= 0;
+	if (key->added || (tls->len && !holds((int32_t)found, tls)))
 		found = syscall(SYS_add_key, TYPE, tls->identity, tls->key, (size_t)tls->len, ring);
 	if (found < 0)
 		return refused(ring, errno, diag);
-	*key = (int32_t)found;
+	key->ring = ring;
+	key->number = (int32_t)found;
 	return 0;
+}
+
+/* Some kernels report no key of a controller that is connecting. */
+static bool may_use(const struct nvmf_ctrl *ctrl, int32_t key)
+{
+	return ctrl->tls_key == key || ctrl->tls_configured_key == key ||
+	       (ctrl->tls && !ctrl->tls_key && !ctrl->tls_configured_key);
+}
+
+void kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *key)
+{
+	struct nvmf_ctrl *ctrls;
+	unsigned count;
+	bool used = false;
+
+	if (kernel_nvmf_list(root, &ctrls, &count, NULL))
+		return;
+	for (unsigned i = 0; i < count; i++)
+		used |= may_use(&ctrls[i], key->number);
+	free(ctrls);
+	if (!used)
+		keyctl(KEYCTL_UNLINK, key->number, key->ring, 0, 0);
 }

@@ -2,7 +2,7 @@
 /* The row of NVMe-oF: the line that is written, connections that exist, namespaces that come or do
  * not, and the end of a connection. */
 /* Link: leap kernel_disk_opens kernel_nvmf_keyring kernel_nvmf_key kernel_nvmf_supported_options */
-/* Link: kernel_holders_or_openers kernel_nvmf_write_line */
+/* Link: kernel_nvmf_key_remove kernel_holders_or_openers kernel_nvmf_write_line */
 #include "../../../../core/attach/nvme/nvme_target.h"
 #include "nvme_tree.h"
 #include "says.h"
@@ -19,7 +19,8 @@
 
 int __wrap_kernel_disk_opens(int, const char *);
 int __wrap_kernel_nvmf_keyring(int, const char *, int32_t *, struct diag *);
-int __wrap_kernel_nvmf_key(int32_t, const struct nvme_psk *, int32_t *, struct diag *);
+int __wrap_kernel_nvmf_key(int32_t, const struct nvme_psk *, struct nvmf_ring_key *, struct diag *);
+void __wrap_kernel_nvmf_key_remove(int, const struct nvmf_ring_key *);
 struct disk_users;
 void __wrap_kernel_holders_or_openers(int, struct disk_users *, unsigned);
 void __real_kernel_holders_or_openers(int, struct disk_users *, unsigned);
@@ -88,11 +89,23 @@ int __wrap_kernel_nvmf_keyring(int root, const char *name, int32_t *ring, struct
 	return strcmp(name, "none") ? 0 : diag_set(diag, DIAG_NOT_FOUND, ENOKEY, "no keyring");
 }
 
+static bool key_existed;
+
 int __wrap_kernel_nvmf_key(
-	int32_t ring, const struct nvme_psk *tls, int32_t *key, struct diag *diag)
+	int32_t ring, const struct nvme_psk *tls, struct nvmf_ring_key *key, struct diag *diag)
 {
-	*key = ring + (int32_t)strlen(tls->identity);
-	return *key == 12 ? diag_set(diag, DIAG_AUTH, ENOKEY, "no key") : 0;
+	key->ring = ring;
+	key->number = ring + (int32_t)strlen(tls->identity);
+	key->added = !key_existed;
+	return key->number == 12 ? diag_set(diag, DIAG_AUTH, ENOKEY, "no key") : 0;
+}
+
+static struct nvmf_ring_key removed;
+
+void __wrap_kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *key)
+{
+	(void)root;
+	removed = *key;
 }
 
 static const char *ends; /* file of a controller, removed once it was looked for */
@@ -289,6 +302,21 @@ Test(nvme, a_connection_that_ends_before_it_is_used)
 	nvme_tree_ctrl(&tree, "nvme5", "rdma", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 	cr_assert_eq(connect_with("none", "seven.."), -ENOKEY);
 	diag_says(why, DIAG_NOT_FOUND, NULL, "keyring");
+}
+
+/* Other attempts of the command may use the key until all have ended. */
+Test(nvme, the_key_of_a_failed_connection_is_removed)
+{
+	device_says("instance=3,cntlid=1\n");
+	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP);
+	cr_assert_eq(removed.number, 0, "before the end");
+	attach_nvme_free(&nvme);
+	cr_assert(removed.number == 19 && removed.ring == 12);
+	removed = (struct nvmf_ring_key){ 0 };
+	key_existed = true;
+	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP);
+	attach_nvme_free(&nvme);
+	cr_assert_eq(removed.number, 0, "a key that existed");
 }
 
 static void cancel(struct loop_timer *timer)

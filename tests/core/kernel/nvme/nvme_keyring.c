@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Link: syscall */
 #include "kernel_nvmf.h"
+#include "nvme_tree.h"
 #include "says.h"
 #include "tree.h"
 #include <criterion/criterion.h>
@@ -16,6 +17,7 @@ static struct diag why;
 static const char *const keys[] = { "psk;0;0;3f030000;NVMe0R01 h s2",
 	"psk;0;0;3f030000;NVMe0R01 h s" };
 static unsigned present, added;
+static long removed[2];
 
 static long keyctl(const long arg[5])
 {
@@ -25,6 +27,9 @@ static long keyctl(const long arg[5])
 	errno = ENOKEY;
 	switch (arg[0]) {
 	case KEYCTL_LINK:
+		return 0;
+	case KEYCTL_UNLINK:
+		memcpy(removed, arg + 1, sizeof(removed));
 		return 0;
 	case KEYCTL_SEARCH:
 		for (unsigned i = 0; i < present; i++)
@@ -98,7 +103,7 @@ Test(nvme_keyring, keyrings_by_name)
 Test(nvme_keyring, identities_that_begin_alike)
 {
 	struct nvme_psk tls = { .identity = "NVMe0R01 h s" };
-	int32_t key;
+	struct nvmf_ring_key key;
 
 	present = 1;
 	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), -ENOKEY);
@@ -106,11 +111,46 @@ Test(nvme_keyring, identities_that_begin_alike)
 	tls.len = 32;
 	memset(tls.key, 7, 32);
 	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
-	cr_assert(added == 1 && key == 0x55);
+	cr_assert(added == 1 && key.number == 0x55 && key.ring == 99 && key.added);
 	present = 2;
 	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
-	cr_assert(added == 1 && key == 2);
+	cr_assert(added == 1 && key.number == 2 && !key.added);
 	tls.len = 0;
 	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
-	cr_assert_eq(key, 2);
+	cr_assert_eq(key.number, 2);
+	memset(tls.key, 8, 32);
+	tls.len = 32;
+	cr_assert_eq(kernel_nvmf_key(99, &tls, &key, &why), 0);
+	cr_assert(added == 2 && key.number == 0x55 && !key.added, "it replaces another");
+}
+
+static bool is_removed(const struct tree *tree)
+{
+	const struct nvmf_ring_key key = { .ring = 99, .number = 0x1a2b, .added = true };
+
+	memset(removed, 0, sizeof(removed));
+	kernel_nvmf_key_remove(tree->root, &key);
+	return removed[0] == 0x1a2b && removed[1] == 99;
+}
+
+Test(nvme_keyring, a_key_in_use_stays)
+{
+	static const char *const names[] = { "sys/class/nvme/nvme1/tls_key",
+		"sys/class/nvme/nvme1/tls_configured_key" };
+	struct tree tree = tree_new();
+
+	cr_assert(is_removed(&tree), "no controller");
+	nvme_tree_ctrl(&tree, "nvme1", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	cr_assert(is_removed(&tree), "a controller without TLS");
+	tree_file(&tree, names[0], "\n");
+	cr_assert(!is_removed(&tree), "a controller whose key is unknown");
+	tree_file(&tree, names[1], "00001a2b\n");
+	cr_assert(!is_removed(&tree), "a controller that connects with it");
+	tree_file(&tree, names[1], "00001a2c\n");
+	cr_assert(is_removed(&tree), "a controller that connects with another one");
+	tree_file(&tree, names[0], "00001a2b\n");
+	cr_assert(!is_removed(&tree), "a controller that uses it");
+	tree_file(&tree, names[0], "00001a2c\n");
+	cr_assert(is_removed(&tree), "a controller that uses another one");
+	tree_free(&tree);
 }
