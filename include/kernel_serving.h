@@ -34,6 +34,8 @@ void kernel_report_owner(struct kernel_report *); /* Record the user; call befor
 int kernel_report_start(struct kernel_report *, struct loop *, struct diag *);
 void kernel_report_stop(struct kernel_report *); /* allowed when not started */
 
+#define SERVING_HOSTS 256 /* hosts or NBD clients in a report, which must fit into a socket */
+
 #define SERVING_UNKNOWN UINT64_MAX
 /* The reading side. "", 0 and SERVING_UNKNOWN: not reported. */
 
@@ -86,6 +88,15 @@ struct serving_host {
 	char tls_version[8], tls_cipher[40], tls_identity[580];
 };
 
+/* A connection of an NBD client. */
+struct serving_nbd_client {
+	char name[520]; /* of the export */
+	char transport[8], traddr[ADDR_TEXT], trsvcid[8];
+	uint64_t pid, uid; /* on a unix socket */
+	char security[48]; /* as in export.status.json */
+	char tls_version[8], tls_cipher[40], tls_identity[580];
+};
+
 /* One protocol by which a process offers its disks. */
 struct serving_front {
 	char protocol[16]; /* nvme, nbd, ublk */
@@ -95,7 +106,9 @@ struct serving_front {
 	struct serving_disk *disk;
 	struct serving_listener *listener;
 	struct serving_host *host;
-	unsigned disks, listeners, hosts;
+	struct serving_nbd_client *nbd_client;
+	unsigned disks, listeners, hosts, nbd_clients;
+	uint64_t hosts_left_out, nbd_clients_left_out; /* connected, but not in the report */
 };
 
 struct serving_process {

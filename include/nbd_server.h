@@ -50,6 +50,21 @@ const char *nbd_server_scheme(const struct nbd_server *); /* "nbd" or "nbds" */
 void nbd_server_uri(
 	const struct nbd_server *, unsigned listen, unsigned export, char text[URI_MAX]);
 void nbd_server_get_status(const struct nbd_server *, struct target_status *);
+/* A connection whose client has opened an export. */
+struct nbd_served_client {
+	const struct nbd_export *export;
+	const struct addr *address; /* AF_UNIX: of no use, but pid and uid are set */
+	pid_t pid;                  /* 0: unknown */
+	uid_t uid;
+	/* of TLS: the cipher suite (NULL: without TLS), whether a pre-shared key was used, and its
+	 * user, or the subject of the client's certificate; "": it has none */
+	const char *cipher;
+	bool psk;
+	const char *identity;
+};
+typedef void nbd_each_client(const struct nbd_served_client *, void *arg);
+/* Call it for each of them, the newest first. */
+void nbd_server_each_client(const struct nbd_server *, nbd_each_client *, void *arg);
 int nbd_server_stop(struct nbd_server *, uint32_t timeout_ms, struct diag *); /* as target_stop() */
 /* Called once, on the server's loop, when the connection has ended and the disk has no request of
  * it, also while the server stops. goodbye: the client has sent NBD_CMD_DISC. */

@@ -98,6 +98,10 @@ int stream_start_tls(struct stream *, const struct stream_tls *, struct diag *);
 /* Once secured: return the identity of the pre-shared key, or the subject of the peer's
  * certificate, with '?' for bytes that can't be printed. "": it has neither. */
 const char *stream_tls_peer(const struct stream *);
+/* Once secured: return the cipher suite, "TLS_AES_128_GCM_SHA256", and whether the handshake used a
+ * pre-shared key. */
+const char *stream_tls_cipher(const struct stream *);
+bool stream_tls_is_psk(const struct stream *);
 /* Free a stream that is up and has nothing to send, and return its connection, now the caller's.
  * Not from inside an upcall. */
 struct stream_detached {

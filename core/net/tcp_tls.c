@@ -129,6 +129,18 @@ const char *stream_tls_peer(const struct stream *stream)
 	return tcp->tls ? tcp->tls->peer : "";
 }
 
+const char *stream_tls_cipher(const struct stream *stream)
+{
+	const struct tcp *tcp = container_of(stream, const struct tcp, stream);
+
+	return tcp->tls->secret_len == 48 ? "TLS_AES_256_GCM_SHA384" : "TLS_AES_128_GCM_SHA256";
+}
+
+bool stream_tls_is_psk(const struct stream *stream)
+{
+	return container_of(stream, const struct tcp, stream)->tls->psk;
+}
+
 void tcp_tls_receive(struct tcp *tcp)
 {
 	ssize_t bytes;

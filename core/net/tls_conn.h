@@ -38,6 +38,7 @@ struct tls_conn {
 	/* the identity of a pre-shared key, or the subject of a certificate */
 	char peer[TLS_IDENTITY];
 	char suite[32];
+	bool psk;                                /* a pre-shared key was used */
 	struct tls_certificate chain[TLS_CHAIN]; /* of a server */
 	unsigned chain_len;
 	/* received: records from in_from on; or the rest of one that was decrypted in place */

@@ -377,6 +377,7 @@ static int finish(struct tls_conn *tls)
 	const char *suite = mbedtls_ssl_get_ciphersuite(&tls->ssl);
 
 	snprintf(tls->suite, sizeof(tls->suite), "%s", suite);
+	tls->psk = !cert && tls->peer[0];
 	if (cert)
 		format_dn(tls->peer, &cert->subject);
 	if (!tls->creds->server)

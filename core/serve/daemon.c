@@ -105,6 +105,14 @@ void daemon_wait_end(struct daemon_wait *wait, struct loop *loop)
 	loop_timer_del(loop, &wait->timer);
 }
 
+void daemon_show_more(struct out *out, const char *key, unsigned count, const char *what)
+{
+	if (count <= SERVING_HOSTS)
+		return;
+	out_u64(out, key, NULL, count - SERVING_HOSTS);
+	out_line(out, "%u more %s", count - SERVING_HOSTS, what);
+}
+
 const char *daemon_size_text(uint64_t bytes, char text[48])
 {
 	char human[16];

@@ -124,5 +124,7 @@ void daemon_show_device(struct out *, const struct daemon *, unsigned i, const c
 /* The same for a status, with the processes that hold the device; users: their text. */
 void daemon_show_held(
 	struct out *, const struct daemon *, unsigned i, const char *path, char *users, size_t len);
+/* Print how many of these are more than SERVING_HOSTS. */
+void daemon_show_more(struct out *, const char *key, unsigned count, const char *what);
 /* Format as "64 MiB (67108864 bytes)". */
 const char *daemon_size_text(uint64_t bytes, char text[48]);

@@ -262,11 +262,60 @@ static void count(const struct front *front, struct io_count *sum)
 	*sum = now.count;
 }
 
+struct client_list {
+	struct out *out;
+	unsigned count;
+};
+
+static void show_client(const struct nbd_served_client *client, void *arg)
+{
+	struct client_list *list = arg;
+	struct out *out = list->out;
+	const struct addr address = addr_unscoped(client->address);
+	bool local = address.ss.ss_family == AF_UNIX;
+	const char *security = client->cipher && client->psk ? "tls-psk"
+			       : client->cipher              ? "tls"
+			       : local                       ? "file-permissions"
+							     : "none";
+	char from[ADDR_TEXT];
+
+	if (list->count++ >= SERVING_HOSTS)
+		return;
+	out_object(out, NULL);
+	out_text(out, "name", NULL, "%s", client->export->name);
+	if (local) {
+		out_text(out, "transport", NULL, "unix");
+		if (client->pid)
+			out_u64(out, "pid", NULL, (uint64_t)client->pid);
+		out_u64(out, "uid", NULL, client->uid);
+		snprintf(from, sizeof(from), "process %d", (int)client->pid);
+	} else {
+		addr_show(out, "tcp", &address);
+		addr_text(&address, from);
+	}
+	out_text(out, "security", NULL, "%s", security);
+	if (client->cipher) {
+		out_text(out, "tls_version", NULL, "1.3");
+		out_text(out, "tls_cipher", NULL, "%s", client->cipher);
+		if (client->identity[0])
+			out_text(out, "tls_identity", NULL, "%s", client->identity);
+	}
+	out_end(out);
+	out_line(out, "client %s of export '%s': %s%s%s%s%s", from, client->export->name, security,
+		client->cipher ? ", " : "", client->cipher ? client->cipher : "",
+		client->identity[0] ? ", " : "", client->identity);
+}
+
 static void status(const struct front *front, struct out *out)
 {
 	const struct nbd_front *f = container_of(front, struct nbd_front, front);
+	struct client_list list = { .out = out };
 	struct target_status now;
 
+	out_list(out, "nbd_clients");
+	nbd_server_each_client(f->server, show_client, &list);
+	out_end(out);
+	daemon_show_more(out, "nbd_clients_left_out", list.count, "clients");
 	nbd_server_get_status(f->server, &now);
 	out_text(out, "protocol", NULL, "nbd");
 	out_u64(out, "clients", "clients: ", now.clients);

@@ -8,8 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define PORT        4420
-#define HOSTS_SHOWN 256 /* in a status report, which must fit into a socket */
+#define PORT 4420
 
 struct nvme_front {
 	struct net_front net;     /* first member */
@@ -235,7 +234,7 @@ static void show(const struct front *front, struct out *out)
 
 struct host_list {
 	struct out *out;
-	unsigned shown;
+	unsigned count;
 };
 
 static void show_host(const struct nvme_served_host *host, void *arg)
@@ -249,7 +248,7 @@ static void show_host(const struct nvme_served_host *host, void *arg)
 			       : host->authenticated                   ? "dh-hmac-chap"
 								       : "none";
 
-	if (list->shown++ >= HOSTS_SHOWN)
+	if (list->count++ >= SERVING_HOSTS)
 		return;
 	out_object(out, NULL);
 	out_text(out, "hostnqn", NULL, "%s", host->hostnqn);
@@ -273,6 +272,7 @@ static void status(const struct front *front, struct out *out)
 	out_list(out, "hosts");
 	nvme_serve_each_host(net_of(front)->target, show_host, &list);
 	out_end(out);
+	daemon_show_more(out, "hosts_left_out", list.count, "hosts");
 	net_show_status(net_of(front), out, "nvme", "hosts:   ", "queues:  ", show_disks);
 }
 

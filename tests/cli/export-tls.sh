@@ -10,6 +10,25 @@ random_file disk 64
 psk keys alice
 psk wrong alice
 psk other bob
+# The clients that are connected, as status shows them.
+clients() {
+	ours status --json >status.json && valid status.json && jq -r --argjson pid "$SERVER" '.serving[] | select(.pid == $pid) | .nbd_clients // [] |
+		.[] | "\(.name) \(.transport) \(.traddr) \(.pid) \(.uid) \(.security) \(.tls_version) \(.tls_cipher) \(.tls_identity)"' status.json
+}
+nobody_is_connected() { [ -z "$(clients)" ]; }
+# hold URI: nbdsh, a foreign client, keeps a connection until `leave`
+mkfifo held
+hold() {
+	nbdsh -c 'h.set_uri_allow_local_file(True)' -c "h.connect_uri('$1')" -c 'import sys' -c 'sys.stdin.read()' <held >hold.out 2>&1 &
+	holder=$!
+	exec 9>held
+}
+leave() {
+	exec 9>&-
+	wait "$holder" || die "nbdsh: $(cat hold.out)"
+	wait_until nobody_is_connected
+}
+cipher='TLS_AES_(128_GCM_SHA256|256_GCM_SHA384)'
 address() { sed -n 's#.*nbds://\([^/]*\)/.*#\1#p' out | head -1; }
 
 offer disk --nbd 127.0.0.1:0 --nbd "unix:$SOCK" --tls-psk-file keys --json
@@ -31,6 +50,20 @@ nbdsh -c "h.set_tls(nbd.TLS_REQUIRE)" -c "h.set_tls_username('alice')" -c "h.set
 	-c "h.connect_tcp('${at%:*}', '${at#*:}')" -c 'assert h.get_tls_negotiated() and h.get_structured_replies_negotiated()' \
 	-c 'buf = h.pread(3 << 20, 12288)' -c "assert buf == open('disk', 'rb').read()[12288:12288 + (3 << 20)]" \
 	-c 'h.pwrite(buf[:1000 * 512], 512)' -c 'h.flush()' -c 'assert h.pread(1000 * 512, 512) == buf[:1000 * 512]' -c 'h.shutdown()'
+
+# status shows who is connected, and how each has proven itself
+hold "$uri"
+wait_running "$holder" eval 'clients | grep -Eqx " tcp 127.0.0.1 null null tls-psk 1.3 $cipher alice"'
+port=$(jq -r --argjson pid "$SERVER" '.serving[] | select(.pid == $pid) | .nbd_clients[].trsvcid' status.json)
+ours status >text
+grep -Eq "^CLIENT +EXPORT +SECURITY +TLS +CIPHER +PID +IDENTITY" text || die "$(cat text)"
+grep -Eq "^127.0.0.1:$port +- +tls-psk +1.3 +$cipher +$SERVER +alice" text || die "$(cat text)"
+leave
+hold "nbds+unix://alice@/?socket=$SOCK&tls-psk-file=$PWD/keys"
+wait_running "$holder" eval 'clients | grep -Eqx " unix null $holder $(id -u) tls-psk 1.3 $cipher alice"'
+ours status | grep -Eq "^process $holder \(uid $(id -u)\) +- +tls-psk +1.3 +$cipher +$SERVER +alice" || die "$(ours status)"
+leave
+
 random_file disk2 64
 nbdcopy disk2 "$uri"
 cmp disk disk2
@@ -123,6 +156,11 @@ mkdir pki
 cp client/* pki
 qemu-img convert --object "tls-creds-x509,id=t,dir=$PWD/pki,endpoint=client" --image-opts "driver=nbd,host=${at%:*},port=${at#*:},tls-creds=t" -O raw copied
 cmp disk copied
+hold "nbds://$at/?tls-certificates=$PWD/client"
+wait_running "$holder" eval 'clients | grep -Eqx " tcp 127.0.0.1 null null tls 1.3 $cipher CN=alice"'
+kill -USR1 "$SERVER"
+wait_until grep -Eq "^client 127.0.0.1:[0-9]+ of export '': tls, $cipher, CN=alice" err
+leave
 ours copy "nbds://$at/?tls-certificates=client" ours --force >copy.out
 cmp disk ours
 [ "$(ours info "nbds://$at/?tls-certificates=client" --json | jq -r .security)" = tls ] || die "info"
@@ -143,7 +181,11 @@ stop
 rm server/ca-cert.pem
 offer disk --nbd :0 --tls-certificates server
 grep -q -e '--allow' err || die "no warning"
-ours info "nbds://127.0.0.1:$(address | sed 's/.*://')/?tls-certificates=anonymous&tls-hostname=127.0.0.1" >info.out
+anonymous="nbds://127.0.0.1:$(address | sed 's/.*://')/?tls-certificates=$PWD/anonymous&tls-hostname=127.0.0.1"
+ours info "$anonymous" >info.out
+hold "$anonymous"
+wait_running "$holder" eval 'clients | grep -Eqx " tcp 127.0.0.1 null null tls 1.3 $cipher null"'
+leave
 stop
 
 # files

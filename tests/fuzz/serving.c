@@ -35,6 +35,17 @@ static void check_front(const struct serving_front *front)
 			!ENDS(listener->trsvcid) || !ENDS(listener->path))
 			abort();
 	}
+	if (front->hosts > SERVING_HOSTS || front->nbd_clients > SERVING_HOSTS)
+		abort();
+	for (unsigned i = 0; i < front->nbd_clients; i++) {
+		const struct serving_nbd_client *client = &front->nbd_client[i];
+
+		if (!ENDS(client->name) || !ENDS(client->transport) || !ENDS(client->traddr) ||
+			!ENDS(client->trsvcid) || !ENDS(client->security) ||
+			!ENDS(client->tls_version) || !ENDS(client->tls_cipher) ||
+			!ENDS(client->tls_identity))
+			abort();
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -13,7 +13,6 @@
 #define FRONTS    8
 #define DISKS     32 /* each takes some kilobytes, however short its text is */
 #define LISTENERS 64
-#define HOSTS     256
 #define WHOLE_MAX 9007199254740992. /* 2^53: doubles hold every whole number up to there */
 
 static void text_of(const cJSON *object, const char *key, char *to, size_t len)
@@ -170,6 +169,23 @@ static bool read_host(void *element, const cJSON *from)
 	return true;
 }
 
+static bool read_nbd_client(void *element, const cJSON *from)
+{
+	struct serving_nbd_client *client = element;
+
+	text_of(from, "name", client->name, sizeof(client->name));
+	text_of(from, "transport", client->transport, sizeof(client->transport));
+	text_of(from, "traddr", client->traddr, sizeof(client->traddr));
+	text_of(from, "trsvcid", client->trsvcid, sizeof(client->trsvcid));
+	client->pid = number_of(from, "pid", SERVING_UNKNOWN);
+	client->uid = number_of(from, "uid", SERVING_UNKNOWN);
+	text_of(from, "security", client->security, sizeof(client->security));
+	text_of(from, "tls_version", client->tls_version, sizeof(client->tls_version));
+	text_of(from, "tls_cipher", client->tls_cipher, sizeof(client->tls_cipher));
+	text_of(from, "tls_identity", client->tls_identity, sizeof(client->tls_identity));
+	return true;
+}
+
 static bool read_front(void *element, const cJSON *from)
 {
 	struct serving_front *front = element;
@@ -194,12 +210,16 @@ static bool read_front(void *element, const cJSON *from)
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		*(uint64_t *)(void *)((char *)front + counts[i].at) =
 			number_of(from, counts[i].key, SERVING_UNKNOWN);
+	front->hosts_left_out = number_of(from, "hosts_left_out", 0);
+	front->nbd_clients_left_out = number_of(from, "nbd_clients_left_out", 0);
 	return read_list(from, "disks", DISKS, sizeof(*front->disk), read_disk, &front->disk,
 		       &front->disks) &&
 	       read_list(from, "listeners", LISTENERS, sizeof(*front->listener), read_listener,
 		       &front->listener, &front->listeners) &&
-	       read_list(from, "hosts", HOSTS, sizeof(*front->host), read_host, &front->host,
-		       &front->hosts);
+	       read_list(from, "hosts", SERVING_HOSTS, sizeof(*front->host), read_host,
+		       &front->host, &front->hosts) &&
+	       read_list(from, "nbd_clients", SERVING_HOSTS, sizeof(*front->nbd_client),
+		       read_nbd_client, &front->nbd_client, &front->nbd_clients);
 }
 
 /* "rdmastor.serve.status": serve */
@@ -261,6 +281,7 @@ void kernel_serving_clear(struct serving_process *process)
 		free(process->front[i].disk);
 		free(process->front[i].listener);
 		free(process->front[i].host);
+		free(process->front[i].nbd_client);
 	}
 	free(process->front);
 	process->front = NULL;

@@ -338,6 +338,16 @@ static void host_rows(struct table *table, const struct serving_process *process
 		}
 }
 
+static void more_line(
+	struct out *out, const struct serving_process *process, uint64_t left_out, const char *what)
+{
+	char pid[40];
+
+	if (left_out)
+		out_line(out, "process %s: %" PRIu64 " more %s are not listed", owner(process, pid),
+			left_out, what);
+}
+
 static void hosts_table(struct out *out, const struct kernel_serving *list)
 {
 	static const char *const head[] = { "HOST", "ADDRESS", "SECURITY", "TLS", "CIPHER", "PID",
@@ -350,6 +360,63 @@ static void hosts_table(struct out *out, const struct kernel_serving *list)
 	while (table_pass(&table, head))
 		for (unsigned i = 0; i < list->processes; i++)
 			host_rows(&table, &list->process[i]);
+	for (unsigned i = 0; i < list->processes; i++)
+		for (unsigned f = 0; f < list->process[i].fronts; f++)
+			more_line(out, &list->process[i], list->process[i].front[f].hosts_left_out,
+				"hosts");
+}
+
+/* "10.0.0.9:41122", or "process 4711 (uid 1000)" on a unix socket */
+static const char *nbd_client_text(
+	const struct serving_nbd_client *client, char text[STATUS_ADDRESS])
+{
+	size_t at;
+
+	if (client->traddr[0])
+		return status_address(client->traddr, client->trsvcid, text);
+	at = (size_t)snprintf(text, STATUS_ADDRESS, "process");
+	if (client->pid != SERVING_UNKNOWN)
+		at += (size_t)snprintf(text + at, STATUS_ADDRESS - at, " %" PRIu64, client->pid);
+	if (client->uid != SERVING_UNKNOWN)
+		snprintf(text + at, STATUS_ADDRESS - at, " (uid %" PRIu64 ")", client->uid);
+	return text;
+}
+
+static void nbd_client_rows(struct table *table, const struct serving_process *process)
+{
+	char text[STATUS_ADDRESS], pid[40];
+
+	for (unsigned f = 0; f < process->fronts; f++)
+		for (unsigned c = 0; c < process->front[f].nbd_clients; c++) {
+			const struct serving_nbd_client *client = &process->front[f].nbd_client[c];
+
+			table_row(table,
+				(const char *const[]){ nbd_client_text(client, text), client->name,
+					client->security, client->tls_version, client->tls_cipher,
+					owner(process, pid), client->tls_identity });
+		}
+}
+
+static void nbd_clients_table(struct out *out, const struct kernel_serving *list)
+{
+	static const char *const head[] = { "CLIENT", "EXPORT", "SECURITY", "TLS", "CIPHER", "PID",
+		"IDENTITY" };
+	struct table table = TABLE(out, head);
+	bool any = false;
+
+	for (unsigned i = 0; i < list->processes; i++)
+		for (unsigned f = 0; f < list->process[i].fronts; f++)
+			any |= list->process[i].front[f].nbd_clients;
+	if (!any)
+		return;
+	out_line(out, "%s", "");
+	while (table_pass(&table, head))
+		for (unsigned i = 0; i < list->processes; i++)
+			nbd_client_rows(&table, &list->process[i]);
+	for (unsigned i = 0; i < list->processes; i++)
+		for (unsigned f = 0; f < list->process[i].fronts; f++)
+			more_line(out, &list->process[i],
+				list->process[i].front[f].nbd_clients_left_out, "clients");
 }
 
 void serving_text(
@@ -382,6 +449,7 @@ void serving_text(
 				process->applet);
 	}
 	hosts_table(out, list);
+	nbd_clients_table(out, list);
 	if (list->left_out)
 		out_line(out, "%u more processes of other users are not listed", list->left_out);
 }
@@ -455,6 +523,22 @@ static void put_host(struct out *out, const void *element)
 	out_nonempty(out, "tls_identity", host->tls_identity);
 }
 
+static void put_nbd_client(struct out *out, const void *element)
+{
+	const struct serving_nbd_client *client = element;
+
+	out_text(out, "name", NULL, "%s", client->name);
+	out_nonempty(out, "transport", client->transport);
+	out_nonempty(out, "traddr", client->traddr);
+	out_nonempty(out, "trsvcid", client->trsvcid);
+	put_number(out, "pid", client->pid);
+	put_number(out, "uid", client->uid);
+	out_nonempty(out, "security", client->security);
+	out_nonempty(out, "tls_version", client->tls_version);
+	out_nonempty(out, "tls_cipher", client->tls_cipher);
+	out_nonempty(out, "tls_identity", client->tls_identity);
+}
+
 static void put_front(struct out *out, const struct serving_front *front)
 {
 	out_nonempty(out, "protocol", front->protocol);
@@ -474,6 +558,13 @@ static void put_front(struct out *out, const struct serving_front *front)
 		put_listener);
 	if (front->hosts)
 		put_list(out, "hosts", front->host, front->hosts, sizeof(*front->host), put_host);
+	if (front->hosts_left_out)
+		out_u64(out, "hosts_left_out", NULL, front->hosts_left_out);
+	if (front->nbd_clients)
+		put_list(out, "nbd_clients", front->nbd_client, front->nbd_clients,
+			sizeof(*front->nbd_client), put_nbd_client);
+	if (front->nbd_clients_left_out)
+		out_u64(out, "nbd_clients_left_out", NULL, front->nbd_clients_left_out);
 }
 
 /* Open the process's member of the list. */

@@ -23,6 +23,23 @@ void nbd_server_get_status(const struct nbd_server *server, struct target_status
 	target_get_status(&server->target, status);
 }
 
+void nbd_server_each_client(const struct nbd_server *server, nbd_each_client *each, void *arg)
+{
+	for (const struct target_conn *conn = server->target.conns; conn; conn = conn->peer_next) {
+		const struct nbd_srv_conn *c = (const struct nbd_srv_conn *)conn;
+		const struct nbd_served_client client = { .export = c->export,
+			.address = &conn->peer,
+			.pid = c->cred.pid,
+			.uid = c->cred.uid,
+			.cipher = c->cipher,
+			.psk = c->psk,
+			.identity = c->identity };
+
+		if (c->admitted)
+			each(&client, arg);
+	}
+}
+
 /* Every byte of a name and of a socket's path may be escaped by three. */
 _Static_assert(sizeof("nbds+unix:///?socket=") +
 			       3 * (NBD_NAME_MAX + sizeof(((struct sockaddr_un *)0)->sun_path)) <=
@@ -92,6 +109,7 @@ static void admit(struct loop_msg *msg)
 	struct nbd_srv_conn *c = container_of(msg, struct nbd_srv_conn, hop);
 
 	if (target_admit(&c->conn, c->host, true)) {
+		c->admitted = true;
 		target_fence(c->conn.target, &c->fence);
 		return;
 	}
@@ -137,16 +155,15 @@ static void left(struct target_conn *conn)
 /* A client is identified by its address, or its user. */
 static void client_name(struct nbd_srv_conn *c, const struct addr *peer)
 {
-	socklen_t len = sizeof(struct ucred);
-	struct ucred cred = { 0 };
+	socklen_t len = sizeof(c->cred);
 	char text[ADDR_TEXT];
 
 	if (peer->ss.ss_family == AF_UNIX) {
-		if (getsockopt(c->conn.fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-			cred.uid = (uid_t)-1;
-		snprintf(c->host, sizeof(c->host), "user %u", cred.uid);
+		if (getsockopt(c->conn.fd, SOL_SOCKET, SO_PEERCRED, &c->cred, &len))
+			c->cred.uid = (uid_t)-1;
+		snprintf(c->host, sizeof(c->host), "user %u", c->cred.uid);
 		snprintf(c->conn.name, sizeof(c->conn.name), "nbd client, process %d",
-			(int)cred.pid);
+			(int)c->cred.pid);
 		return;
 	}
 	snprintf(c->host, sizeof(c->host), "%.63s", addr_host(peer, text));

@@ -55,6 +55,7 @@ struct nbd_srv_cmd {
 struct nbd_srv_conn {
 	struct target_conn conn; /* first member */
 	char host[64];
+	struct ucred cred;                   /* of a client on a unix socket */
 	struct nbd_srv_handshake *handshake; /* NULL after the handshake */
 	struct nbd_adopted *owner; /* of an adopted connection, which needs no handshake */
 	const struct nbd_export *export;
@@ -73,6 +74,11 @@ struct nbd_srv_conn {
 	bool fencing, ready;
 	struct loop_msg hop;
 	struct target_fence fence;
+	/* set before the hop to admission */
+	const char *cipher; /* of TLS; NULL: without it */
+	bool psk;
+	char identity[TLS_IDENTITY];
+	bool admitted; /* on the target's thread; all that nbd_served_client shows is constant */
 
 	/* receiving */
 	struct cutter cutter;

@@ -3,6 +3,7 @@
  * requests; outgoing for the handshake. */
 #include "srv.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -72,6 +73,9 @@ static void secured(struct stream *stream)
 {
 	struct nbd_srv_conn *c = stream->user;
 
+	c->cipher = stream_tls_cipher(stream);
+	c->psk = stream_tls_is_psk(stream);
+	snprintf(c->identity, sizeof(c->identity), "%s", stream_tls_peer(stream));
 	nbd_srv_handshake_secured(c->handshake);
 	target_conn_wake(&c->conn);
 }

@@ -192,6 +192,33 @@ Test(serving, hosts_and_what_they_have_proven)
 	hosts_show(HOSTS(""), true, "_hosts_", 0);
 }
 
+#define CLIENTS(list)                                                                              \
+	HEAD "[{\"protocol\":\"nbd\",\"disks\":[{\"uri\":\"ram:1M\"}],\"nbd_clients\":[" list      \
+	     "],\"nbd_clients_left_out\":9,\"hosts_left_out\":3}]}"
+#define BOB                                                                                        \
+	"{\"name\":\"a\",\"transport\":\"tcp\",\"traddr\":\"::1\",\"trsvcid\":\"77\","             \
+	"\"security\":\"tls\",\"tls_version\":\"1.3\",\"tls_cipher\":\"TLS_AES\","                 \
+	"\"tls_identity\":\"CN=bob\"}"
+#define LOCAL                                                                                      \
+	"{\"name\":\"\",\"transport\":\"unix\",\"pid\":5,\"uid\":6,\"security\":"                  \
+	"\"file-permissions\"}"
+
+Test(serving, nbd_clients)
+{
+	static const char both[] = CLIENTS(BOB ",7," LOCAL ",{\"name\":5,\"pid\":-1}");
+
+	hosts_show(both, false, "CLIENT EXPORT SECURITY TLS CIPHER PID IDENTITY", 1);
+	hosts_show(both, false, "[::1]:77 a tls 1.3 TLS_AES 7_(uid_8) CN=bob", 1);
+	hosts_show(both, false, "process_5_(uid_6) - file-permissions - - 7_(uid_8)", 1);
+	hosts_show(both, false, "process_7_(uid_8):_9_more_clients_are_not_listed", 1);
+	hosts_show(both, false, "3_more_hosts", 0);
+	hosts_show(CLIENTS(""), false, "CIPHER", 0);
+	hosts_show(both, true, "_name_:_a_,_transport_:_tcp_,_traddr_:_::1_,_trsvcid_:_77_", 1);
+	hosts_show(both, true, "_pid_:5,_uid_:6,_security_:_file-permissions_", 1);
+	hosts_show(both, true, "_hosts_left_out_:3,_nbd_clients_:", 1);
+	hosts_show(both, true, "],_nbd_clients_left_out_:9", 1);
+}
+
 #define SHARED(a, b)                                                                               \
 	HEAD "[{\"protocol\":\"nvme\",\"disks\":[{\"uri\":\"nvme+tcp://a/n\",\"policy\":"          \
 	     "\"round-robin\",\"paths\":[{\"uri\":\"nvme+tcp://a/n\",\"state\":\"up\","            \
