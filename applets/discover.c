@@ -42,15 +42,20 @@ struct discovery {
 
 static int query_nbd(struct discovery *d)
 {
-	struct diag *diag = d->call->diag;
+	struct diag *diag = d->call->diag, warning = { 0 };
 	struct bdev_env env;
 	int err = disk_env(d->call, &env, NULL);
 
-	if (!err)
+	if (!err) {
 		err = bdev_discover(
-			d->loop, d->search.text, &env, disk_search_add, &d->search, diag);
+			d->loop, d->search.text, &env, disk_search_add, &d->search, &warning);
+		if (err)
+			*diag = warning;
+	}
 	if (err)
 		return diag_ctx(diag, "%s", d->search.host.spelling);
+	if (warning.err)
+		call_warn(d->call, "%s: %s", d->search.host.spelling, warning.text);
 	return d->search.no_memory ? diag_sys(diag, ENOMEM, "discovery") : 0;
 }
 

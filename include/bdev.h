@@ -350,7 +350,7 @@ void bdev_close(struct bdev *);
 void bdev_keys(const char *text, const struct bdev_env *, struct uri_key_names *);
 /* Call found() with the URI of each disk that the server of the URI offers; the text is valid
  * during the call. Runs the loop for up to env->timeout_ms, or timeout= of the URI. -EOPNOTSUPP:
- * the protocol has no discovery. */
+ * the protocol has no discovery. After success err of the diag is 0, or the diag is a warning. */
 int bdev_discover(struct loop *, const char *uri, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 /* After a failure to open the URI, or to query its target, find an alternative there and add it to

@@ -53,7 +53,8 @@ insecure() { # SECURITY WARNING URI
 	same "warnings of $3" "$(grep -c "warning: .*$2" info.err)" 1
 }
 insecure file-permissions 'tls=optional is insecure, and the server does not offer TLS: anyone' "$optional"
-ours discover "$optional" >out || die discover
+ours discover "$optional" >out 2>discover.err || die discover
+same 'warnings of discover' "$(grep -c 'warning: .*tls=optional is insecure, and the server does not offer TLS: anyone' discover.err)" 1
 grep -q '[?&]tls=optional' out || die "$(cat out)"
 down
 conf_server "$PWD/disk"
@@ -61,6 +62,10 @@ insecure file-permissions 'does not offer TLS' "${optional/?socket/x?socket}"
 conf_down
 kit --tls=on --tls-psk=keys memory 1M
 insecure tls-psk 'tls=optional is insecure: anyone in between can turn TLS off; use nbds' "$optional"
+ours discover "$optional" >out 2>discover.err || die discover
+same 'warnings of discover over TLS' "$(grep -c 'warning: .*can turn TLS off; use nbds' discover.err)" 1
+ours discover "$key" >out 2>discover.err || die discover
+same 'warnings of discover with nbds' "$(cat discover.err)" ''
 error 1 closed "unix:$SOCK" "closed 'alice' another.key" ours info "${bad/nbds/nbd}&tls=optional"
 
 # a server that returns without TLS: the disk returns, too, with the warning

@@ -104,23 +104,21 @@ static void settle_tls(struct nbd_ini_dev *dev)
 	conf->psk = false;
 }
 
-static void warn(struct nbd_ini_dev *dev, const char *text)
+void nbd_ini_warn_insecure(
+	const struct nbd_ini_conf *conf, bool optional, bool secured, struct diag *why)
 {
-	diag_set(&dev->bdev.why, DIAG_AUTH, EPERM, "%s", text);
-}
+	const char *text = NULL;
 
-/* The opener prints it. */
-static void warn_insecure(struct nbd_ini_dev *dev, bool optional)
-{
-	if (optional && !dev->conf.tls)
-		warn(dev, "tls=optional is insecure, and the server does not offer TLS: anyone "
-			  "in between can read and change the data");
+	if (optional && !secured)
+		text = "tls=optional is insecure, and the server does not offer TLS: anyone "
+		       "in between can read and change the data";
 	else if (optional)
-		warn(dev, "tls=optional is insecure: anyone in between can turn TLS off; use "
-			  "nbds or nbds+unix");
-	else if (dev->conf.tls_files.no_verify && !dev->conf.psk)
-		warn(dev, "tls-verify-peer=no is insecure: anyone in between can act as the "
-			  "server");
+		text = "tls=optional is insecure: anyone in between can turn TLS off; use "
+		       "nbds or nbds+unix";
+	else if (conf->tls_files.no_verify && !conf->psk)
+		text = "tls-verify-peer=no is insecure: anyone in between can act as the server";
+	if (text)
+		diag_set(why, DIAG_AUTH, EPERM, "%s", text);
 }
 
 static void link_up(struct nbd_ini_link *link)
@@ -131,7 +129,7 @@ static void link_up(struct nbd_ini_link *link)
 
 	settle(dev);
 	settle_tls(dev);
-	warn_insecure(dev, optional);
+	nbd_ini_warn_insecure(&dev->conf, optional, dev->conf.tls, &dev->bdev.why);
 	snprintf(dev->security, sizeof(dev->security), "%s", link->stream->security);
 	dev->chain_len = link->stream->chain_len;
 	for (unsigned i = 0; i < dev->chain_len; i++)

@@ -124,6 +124,10 @@ struct nbd_ini_lane {
 	uint8_t message[NBD_ERROR_MAX];
 };
 /* ini_list.c: for struct proto */
+/* Set the warning about options that make TLS insecure, if there are any. optional: tls=optional;
+ * secured: TLS is up. */
+void nbd_ini_warn_insecure(
+	const struct nbd_ini_conf *, bool optional, bool secured, struct diag *why);
 int nbd_discover(struct loop *, struct uri *, const struct bdev_env *,
 	void (*found)(const char *uri, void *user), void *user, struct diag *);
 int nbd_ini_lane(struct lane **, struct bdev *, struct loop *, struct diag *);

@@ -96,6 +96,9 @@ int nbd_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env,
 		err = nbd_ini_conf_tls(&list->conf, diag);
 	if (!err)
 		err = query_server(loop, list, diag);
+	if (!err)
+		nbd_ini_warn_insecure(
+			&list->conf, list->conf.tls_optional, list->link.handshake.tls, diag);
 	tls_creds_free(list->conf.tls);
 	free(list);
 	return err;
