@@ -200,12 +200,16 @@ const struct applet applet_nvme_check_tls = {
 	.run = run_check_tls,
 };
 
-/* The names of nvme-cli 3. */
+/* The names of nvme-cli 3, and the shorter ones of its betas, which scripts still use. */
 static const struct applet_sub keys_subs[] = {
 	{ "gen-kxchap-secret", &applet_nvme_gen_dhchap },
 	{ "check-kxchap-secret", &applet_nvme_check_dhchap },
 	{ "gen-tls-psk", &applet_nvme_gen_tls },
 	{ "check-tls-psk", &applet_nvme_check_tls },
+	{ "gen-kxchap", &applet_nvme_gen_dhchap },
+	{ "check-kxchap", &applet_nvme_check_dhchap },
+	{ "gen-tls", &applet_nvme_gen_tls },
+	{ "check-tls", &applet_nvme_check_tls },
 	{ 0 },
 };
 

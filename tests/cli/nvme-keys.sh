@@ -26,8 +26,15 @@ makes "DHHC-1:02:$base64{70}==:" gen-dhchap-key --hmac 2
 makes "DHHC-1:03:$base64{91}=:" gen-dhchap-key -m 3 -l 64
 makes "NVMeTLSkey-1:01:$base64{48}:" gen-tls-key
 makes "NVMeTLSkey-1:02:$base64{70}==:" gen-tls-key -m 2
-nvme keys gen-kxchap-secret -m 1 | nvme keys check-kxchap-secret --key-fd 0 >/dev/null
-nvme keys gen-tls-psk | nvme keys check-tls-psk --key-fd 0 >/dev/null
+for name in kxchap-secret kxchap tls-psk tls; do
+	nvme keys "gen-$name" -m 1 >key
+	case $name in kxchap*) pattern="DHHC-1:01:$base64{48}:" ;; tls*) pattern="NVMeTLSkey-1:01:$base64{48}:" ;; esac
+	grep -Eqx "$pattern" key || die "keys gen-$name: $(cat key)"
+	same "keys check-$name" "$(nvme keys "check-$name" --key-fd 0 <key)" 'Key is valid (HMAC 1, length 32)'
+done
+error 2 usage '' DHHC "$RDMASTOR" nvme keys check-kxchap --json -f key
+same "completion of keys" "$("$RDMASTOR" --complete nvme keys check- | cut -f1 | sort | xargs)" \
+	'check-kxchap check-kxchap-secret check-tls check-tls-psk'
 
 error 2 usage '' '--key-length.48 32' "$RDMASTOR" nvme gen-dhchap-key -m 1 -l 48 --json
 error 2 usage '' '--key-length.40 48' "$RDMASTOR" nvme gen-dhchap-key -l 40 --json
