@@ -96,13 +96,16 @@ static void let_the_period_pass(const struct load_progress *progress, void *arg)
 
 Test(load_disks, one_request_at_least_is_measured, .init = begin, .fini = end)
 {
-	const struct load_options opt = {
-		.bs = 4096, .depth = 1, .jobs = 3, .runtime_ms = 1, .progress = let_the_period_pass
-	};
+	const struct load_options opt = { .read_percent = 100,
+		.bs = 4096,
+		.depth = 1,
+		.jobs = 3,
+		.runtime_ms = 1,
+		.progress = let_the_period_pass };
 
 	open_disk("ram:8M");
 	cr_assert_eq(load_disk(loop, disk, &opt, result, &why), 0, "%s", why.text);
-	cr_assert_eq(result->kind[LOAD_WRITE].requests, 3, "once each, after its end");
+	cr_assert_eq(result->kind[LOAD_READ].requests, 3, "once each, after its end");
 }
 
 struct killer {
