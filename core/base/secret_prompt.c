@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* Ask for a secret on a terminal. A signal that ends or stops this process is held back until the
- * terminal echoes again. */
+ * terminal echoes again. The processes of a pipeline ask one after the other. */
 #include "applet.h"
 #include "secret.h"
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
@@ -18,9 +19,20 @@ struct prompt {
 	sigset_t mask; /* as before */
 };
 
+static void lock(int fd)
+{
+	while (flock(fd, LOCK_EX) && errno == EINTR)
+		;
+}
+
+static void unlock(int fd)
+{
+	flock(fd, LOCK_UN);
+}
+
 static int catch_signals(struct prompt *prompt)
 {
-	static const int signos[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
+	static const int signos[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT };
 	struct sigaction as_started;
 	sigset_t set;
 
@@ -101,26 +113,33 @@ static ssize_t ask(int fd, const char *what, char *line, size_t room, int *signo
 	return err ? err : n;
 }
 
-static void stop(void)
+static void stop(int fd)
 {
 	sigset_t set, before;
 
+	unlock(fd);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	raise(SIGTSTP);
 	pthread_sigmask(SIG_UNBLOCK, &set, &before);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	lock(fd);
 }
 
 ssize_t secret_prompt(int fd, const char *what, char *line, size_t room)
 {
+	ssize_t n;
 	int signo;
-	ssize_t n = ask(fd, what, line, room, &signo);
 
-	while (signo == SIGTSTP) {
-		stop();
+	lock(fd);
+	n = ask(fd, what, line, room, &signo);
+	/* the shell may have set the terminal of a continued process anew */
+	while (signo == SIGTSTP || signo == SIGCONT) {
+		if (signo == SIGTSTP)
+			stop(fd);
 		n = ask(fd, what, line, room, &signo);
 	}
+	unlock(fd);
 	if (signo)
 		end_by_signal(signo);
 	return n;
