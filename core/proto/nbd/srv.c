@@ -27,16 +27,17 @@ void nbd_server_each_client(const struct nbd_server *server, nbd_each_client *ea
 {
 	for (const struct target_conn *conn = server->target.conns; conn; conn = conn->peer_next) {
 		const struct nbd_srv_conn *c = (const struct nbd_srv_conn *)conn;
-		const struct nbd_served_client client = { .export = c->export,
-			.address = &conn->peer,
-			.pid = c->cred.pid,
-			.uid = c->cred.uid,
-			.cipher = c->cipher,
-			.psk = c->psk,
-			.identity = c->identity };
 
-		if (c->admitted)
-			each(&client, arg);
+		if (!c->admitted) /* its own thread may be setting the rest */
+			continue;
+		each(&(struct nbd_served_client){ .export = c->export,
+			     .address = &conn->peer,
+			     .pid = c->cred.pid,
+			     .uid = c->cred.uid,
+			     .cipher = c->cipher,
+			     .psk = c->psk,
+			     .identity = c->identity },
+			arg);
 	}
 }
 
