@@ -78,15 +78,16 @@ static void count_clients(const struct target *base, struct target_status *statu
 
 static void show_host(const struct nvme_tgt_ctrl *ctrl, nvme_each_host *each, void *arg)
 {
+	const char *identity = ctrl->admin->identity;
 	struct nvme_psk_names names = { 0 };
 	struct nvme_served_host host = { .hostnqn = ctrl->hostnqn,
 		.generated = ctrl->concatenated,
 		.subnqn = ctrl->subnqn,
 		.address = &ctrl->admin->base.peer,
-		.identity = ctrl->identity,
+		.identity = identity,
 		.authenticated = ctrl->authenticates };
 
-	if (ctrl->identity && nvme_psk_parse(ctrl->identity, strlen(ctrl->identity), &names))
+	if (identity && nvme_psk_parse(identity, strlen(identity), &names))
 		host.cipher = names.len == 48 ? "TLS_AES_256_GCM_SHA384" : "TLS_AES_128_GCM_SHA256";
 	each(&host, arg);
 }

@@ -244,7 +244,9 @@ static void begin_challenge(struct loop_msg *msg)
 		return;
 	}
 	if (auth->plain) {
-		fail_concatenation(auth, "this host has to ask for it");
+		fail_concatenation(auth, nvme_tgt_carrier_of(auth->queue) == &nvme_tgt_tcp
+						 ? "this host has to ask for it"
+						 : "this host needs it, which only TCP has");
 		return;
 	}
 	auth->seq[0] = next_seq(nvme_tgt_of(auth->queue));
@@ -283,7 +285,11 @@ static void look_up(struct loop_msg *msg)
 		memcpy(auth->secret, host->secret, sizeof(auth->secret));
 	auth->plain = is_plain(auth);
 	if (auth->plain)
-		report(auth, "refused, as it does not ask for secure channel concatenation");
+		report(auth,
+			nvme_tgt_carrier_of(auth->queue) == &nvme_tgt_tcp
+				? "refused, as it does not ask for secure channel concatenation"
+				: "refused, as it needs secure channel concatenation, which only "
+				  "TCP has");
 	msg->run = begin_challenge;
 	loop_post(auth->queue->base.loop, msg);
 }
