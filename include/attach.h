@@ -22,6 +22,7 @@ struct attach_env {             /* of the command; must outlive its attachments 
 	uint32_t timeout_ms;    /* of each attachment that sets none; 0: none */
 	bool no_timeout;        /* names too are resolved without a limit */
 	bool dry_run;
+	bool keep_keys; /* of failed attempts, in the kernel's keyring */
 };
 
 #define ATTACH_USERS 400

@@ -65,8 +65,9 @@ struct nvmf_ring_key {
 /* Find the key with this identity in the keyring; add it if it is missing or differs, unless len is
  * 0. */
 int kernel_nvmf_key(int32_t ring, const struct nvme_psk *, struct nvmf_ring_key *, struct diag *);
-/* Remove a key from its keyring, unless a controller uses it or may do so. */
-void kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *);
+/* Remove a key from its keyring, unless a controller uses it or may do so. A process that has found
+ * it, but has not connected yet, fails. 0 or -errno. */
+int kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *);
 
 /* Resolve the addresses for the driver: link-local addresses get their scope, and an interface
  * becomes the source address of an RDMA connection. The parameters then point into `made`, which

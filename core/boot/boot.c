@@ -226,7 +226,8 @@ static int make_request(struct boot_job *job, uint32_t timeout_ms)
 						    .quiet = !boot->notes.verbose,
 						    .verbose = boot->notes.verbose },
 		.timeout_ms = timeout_ms,
-		.dry_run = boot->dry_run };
+		.dry_run = boot->dry_run,
+		.keep_keys = true }; /* for the next attempt, and for other disks */
 	return 0;
 }
 

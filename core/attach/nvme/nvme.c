@@ -702,11 +702,23 @@ void attach_nvme_init(
 		.target = target };
 }
 
+static void remove_key(struct attach_nvme *nvme)
+{
+	const struct nvmf_ring_key *key = &nvme->added;
+	int err;
+
+	if (!key->number || !nvme->attach.why.err || nvme->target->env->keep_keys)
+		return;
+	err = kernel_nvmf_key_remove(nvme->attach.root, key);
+	if (err)
+		attach_note(&nvme->attach, "the TLS key %d stays in keyring %d: %s", key->number,
+			key->ring, diag_errno_text(-err));
+	nvme->added = (struct nvmf_ring_key){ 0 };
+}
+
 void attach_nvme_free(struct attach_nvme *nvme)
 {
-	if (nvme->added.number && nvme->attach.why.err)
-		kernel_nvmf_key_remove(nvme->attach.root, &nvme->added);
-	nvme->added = (struct nvmf_ring_key){ 0 };
+	remove_key(nvme);
 	free_disks(nvme);
 	close_scan_log(nvme);
 }

@@ -135,17 +135,17 @@ static bool may_use(const struct nvmf_ctrl *ctrl, int32_t key)
 	       (ctrl->tls && !ctrl->tls_key && !ctrl->tls_configured_key);
 }
 
-void kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *key)
+int kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *key)
 {
 	struct nvmf_ctrl *ctrls;
 	unsigned count;
 	bool used = false;
+	int err = kernel_nvmf_list(root, &ctrls, &count, NULL);
 
-	if (kernel_nvmf_list(root, &ctrls, &count, NULL))
-		return;
+	if (err)
+		return err;
 	for (unsigned i = 0; i < count; i++)
 		used |= may_use(&ctrls[i], key->number);
 	free(ctrls);
-	if (!used)
-		keyctl(KEYCTL_UNLINK, key->number, key->ring, 0, 0);
+	return used || !keyctl(KEYCTL_UNLINK, key->number, key->ring, 0, 0) ? 0 : -errno;
 }

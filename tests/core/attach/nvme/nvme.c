@@ -20,7 +20,7 @@
 int __wrap_kernel_disk_opens(int, const char *);
 int __wrap_kernel_nvmf_keyring(int, const char *, int32_t *, struct diag *);
 int __wrap_kernel_nvmf_key(int32_t, const struct nvme_psk *, struct nvmf_ring_key *, struct diag *);
-void __wrap_kernel_nvmf_key_remove(int, const struct nvmf_ring_key *);
+int __wrap_kernel_nvmf_key_remove(int, const struct nvmf_ring_key *);
 struct disk_users;
 void __wrap_kernel_holders_or_openers(int, struct disk_users *, unsigned);
 void __real_kernel_holders_or_openers(int, struct disk_users *, unsigned);
@@ -45,7 +45,8 @@ void __wrap_kernel_holders_or_openers(int root, struct disk_users *disks, unsign
 
 static struct loop *loop;
 static struct tree tree;
-static struct nvmf_target target;
+static struct attach_env env;
+static struct nvmf_target target = { .env = &env };
 static struct nvmf_params *const params = &target.params;
 static struct attach_nvme nvme;
 static const struct diag *const why = &nvme.attach.why;
@@ -101,11 +102,13 @@ int __wrap_kernel_nvmf_key(
 }
 
 static struct nvmf_ring_key removed;
+static int remove_err;
 
-void __wrap_kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *key)
+int __wrap_kernel_nvmf_key_remove(int root, const struct nvmf_ring_key *key)
 {
 	(void)root;
 	removed = *key;
+	return remove_err;
 }
 
 static const char *ends; /* file of a controller, removed once it was looked for */
@@ -317,6 +320,29 @@ Test(nvme, the_key_of_a_failed_connection_is_removed)
 	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP);
 	attach_nvme_free(&nvme);
 	cr_assert_eq(removed.number, 0, "a key that existed");
+	key_existed = false;
+	env.keep_keys = true;
+	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP);
+	attach_nvme_free(&nvme);
+	cr_assert_eq(removed.number, 0, "the next attempt needs it");
+}
+
+static char noted[200];
+
+static void note(struct attach *attach, const char *text)
+{
+	(void)attach;
+	snprintf(noted, sizeof(noted), "%s", text);
+}
+
+Test(nvme, a_key_that_stays_is_told)
+{
+	device_says("instance=3,cntlid=1\n");
+	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP);
+	remove_err = -EACCES;
+	nvme.attach.note = note;
+	attach_nvme_free(&nvme);
+	cr_assert(strstr(noted, "key 19") && strstr(noted, "keyring 12"), "%s", noted);
 }
 
 static void cancel(struct loop_timer *timer)
