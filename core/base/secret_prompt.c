@@ -133,7 +133,7 @@ ssize_t secret_prompt(int fd, const char *what, char *line, size_t room)
 
 	lock(fd);
 	n = ask(fd, what, line, room, &signo);
-	/* the shell may have set the terminal of a continued process anew */
+	/* a shell may have reset the terminal when it continued this process */
 	while (signo == SIGTSTP || signo == SIGCONT) {
 		if (signo == SIGTSTP)
 			stop(fd);

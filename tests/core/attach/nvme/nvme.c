@@ -335,7 +335,7 @@ static void note(struct attach *attach, const char *text)
 	snprintf(noted, sizeof(noted), "%s", text);
 }
 
-Test(nvme, a_key_that_stays_is_told)
+Test(nvme, a_failed_removal_is_reported)
 {
 	device_says("instance=3,cntlid=1\n");
 	cr_assert_eq(connect_with("ring", "seven.."), -ENOTSUP);
