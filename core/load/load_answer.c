@@ -15,8 +15,10 @@ struct rdma_client {
 	struct rping_place place; /* of an rping client, once it is known */
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool place_pending;
-	/* both directions: messages of our own; their number is to be reported */
-	bool started, sending, counted, count_due, report_due;
+	/* both directions: messages of our own; their number is to be reported. ending: at the
+	 * client's end, once one has moved since counted_from */
+	bool started, sending, counted, count_due, ending, report_due;
+	uint64_t counted_from;
 	struct loop_timer idle;
 	uint64_t
 		active_ns; /* time when a message was received, or data of READs and WRITEs moved */
@@ -132,10 +134,15 @@ static void flush_both(struct rdma_client *an)
 		an->owed = 0;
 	while (an->sending && load_end_add_next(end))
 		;
-	if (an->count_due && load_end_add_both(end, BENCH_COUNT, load_end_moved(end)))
+	if (an->count_due && load_end_add_both(end, BENCH_COUNT, load_end_moved(end))) {
 		an->count_due = false;
-	if (an->report_due && !an->count_due &&
-		load_end_add_both(end, BENCH_REPORT, load_end_moved(end)))
+		an->counted_from = load_end_moved(end);
+	}
+	if (an->ending && !an->count_due && load_end_moved(end) > an->counted_from) {
+		an->ending = an->sending = false;
+		an->report_due = true;
+	}
+	if (an->report_due && load_end_add_both(end, BENCH_REPORT, load_end_moved(end)))
 		an->report_due = false;
 }
 
@@ -169,11 +176,10 @@ static bool act_on_both(struct rdma_client *an, const struct ep_rx *rx)
 		an->owed++;
 	} else if (what == BENCH_START && !an->started) {
 		an->started = an->sending = load_end_add_both(end, BENCH_START, 0);
-	} else if (what == BENCH_COUNT && an->sending && !an->counted) {
+	} else if (what == BENCH_COUNT && an->sending && !an->ending && !an->counted) {
 		an->counted = an->count_due = true;
-	} else if (what == BENCH_END && an->sending) {
-		an->sending = false;
-		an->report_due = true;
+	} else if (what == BENCH_END && an->sending && !an->ending) {
+		an->ending = true;
 	} else {
 		return false;
 	}
