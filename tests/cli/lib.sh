@@ -213,6 +213,18 @@ limit() {
 	fi
 }
 
+# locked TEXT URI: an exported disk keeps this part of its secret, but only where it can't be swapped out
+locked() {
+	local pid
+	"$RDMASTOR" export "$2" --nbd "unix:$TMP/locked" --ready-fd 3 3>locked.ready >/dev/null 2>locked.err &
+	pid=$!
+	wait_running $pid test -s locked.ready
+	same "in memory" "$(python3 "$HERE/memory.py" $pid "$1")" "$1"
+	same "in memory that is not locked" "$(python3 "$HERE/memory.py" --unlocked $pid "$1")" ''
+	kill $pid
+	wait $pid || die "export $2: $(cat locked.err)"
+}
+
 # under_load PID: this server of ours has completed reads or writes
 under_load() {
 	"$RDMASTOR" status --json 2>/dev/null |

@@ -35,8 +35,12 @@ ours copy "$uri&dhchap-secret-file=one" back >/dev/null
 cmp data back
 
 plain='correct horse battery' # of $one
-in_memory() { python3 "$HERE/memory.py" "$SERVER" "${one:10:24}" "$plain"; }
-[ "$(id -u)" != 0 ] || [ "$(in_memory)" = "$plain" ] || die "in memory: $(in_memory)"
+in_memory() { python3 "$HERE/memory.py" "$@" "$SERVER" "${one:10:24}" "$plain"; }
+if [ "$(id -u)" = 0 ]; then
+	same 'in memory' "$(in_memory)" "$plain"
+	same 'in memory that is not locked' "$(in_memory --unlocked)" ''
+	locked "$plain" "$uri&dhchap-secret-file=one"
+fi
 
 # a file that became invalid changes nothing; a new one replaces the secrets, and reopens the log
 echo "$HOST dhchap=nonsense" >hosts

@@ -44,6 +44,7 @@ same CHAP "$(security secret-file=one)" chap
 same 'mutual CHAP' "$(security 'secret-file=one&target-secret-file=two')" mutual-chap
 same 'the strongest digest of all' "$(digest one)" sha3-256
 same 'the strongest that is offered' "$(digest one --chap-algs md5,sha1,sha256)" sha256
+[ "$(id -u)" != 0 ] || locked longenough1234 "$(disk secret-file=one)"
 lists $ME one | grep -q $IQN || die 'discovery with CHAP'
 lists $ME one --target-secret-file two --target-user $IQN | grep -q $IQN || die 'discovery with mutual CHAP'
 error 1 auth "iscsi://joe@$PORTAL" "$IQN tape" ours iser-discover -t tcp -i $ME "iscsi://joe@$PORTAL" --secret-file one --target-secret-file two --target-user tape

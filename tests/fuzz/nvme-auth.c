@@ -281,9 +281,9 @@ static void initiator(bool mutual, bool knows, bool must_pass)
 
 	ended = 0;
 	conf = (struct nvme_conf){ .carrier = &carrier, .subnqn = NQN, .hostnqn = HOST };
-	conf.secret[0] = secrets[0];
+	conf.secret[0] = &secrets[0];
 	if (mutual)
-		conf.secret[1] = secrets[1];
+		conf.secret[1] = &secrets[1];
 	if (nvme_qp_open(&qp, loop, &conf, 0, 4, NVMF_CNTLID_ANY, 8192, 0, &qp_events, &why))
 		abort();
 	controller->knows = knows;

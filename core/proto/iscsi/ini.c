@@ -25,7 +25,7 @@ static void dev_free(struct bdev *bdev)
 	iscsi_fence_free(dev->fence);
 	scsi_disk_fini(&dev->disk);
 	scsi_port_release(&dev->conf.port);
-	iscsi_conf_wipe(&dev->conf);
+	iscsi_conf_fini(&dev->conf);
 	free(dev);
 }
 
@@ -104,7 +104,7 @@ static int attach(struct bdev **out, struct loop *loop, struct uri *uri, const s
 			carrier == ISCSI_TCP ? &iscsi_tcp_carrier : &iscsi_iser_carrier, env, diag);
 	if (err) {
 		scsi_port_release(&dev->conf.port);
-		iscsi_conf_wipe(&dev->conf);
+		iscsi_conf_fini(&dev->conf);
 		free(dev);
 		return err;
 	}
@@ -167,7 +167,7 @@ static int discover(struct loop *loop, struct uri *uri, const struct bdev_env *e
 	if (!err)
 		report(&list, carrier, found, user);
 	iscsi_target_list_free(&list);
-	iscsi_conf_wipe(&dev->conf);
+	iscsi_conf_fini(&dev->conf);
 	free(dev);
 	return err;
 }

@@ -21,15 +21,17 @@ struct iscsi_conf {
 	uint8_t backend;       /* enum ep_backend */
 	bool no_crc;
 	char initiator[ISCSI_NAME_MAX + 1], target[ISCSI_NAME_MAX + 1];
-	char user[2][ISCSI_SECRET], secret[2][ISCSI_SECRET]; /* [0] ours, [1] the target's */
-	struct iscsi_identity from;                          /* points to the above */
+	char user[2][ISCSI_SECRET];   /* [0] ours, [1] the target's */
+	char (*secret)[ISCSI_SECRET]; /* likewise, in locked memory; NULL: none */
+	struct iscsi_identity from;   /* points to the above */
 	struct iscsi_offered_params offered;
 	struct scsi_port port;
 };
-/* Parse the URI into conf and disk->conf, reading secret files. Wipe conf also after an error. */
+/* Parse the URI into conf, which is zeroed, and disk->conf, reading secret files. Call
+ * iscsi_conf_fini() also after an error. */
 int iscsi_conf_read(struct iscsi_conf *, struct scsi_disk *, struct uri *, enum iscsi_carrier,
 	const struct bdev_env *, struct diag *);
-void iscsi_conf_wipe(struct iscsi_conf *);
+void iscsi_conf_fini(struct iscsi_conf *); /* wipe and free the secrets */
 
 struct iscsi_slot {            /* first member of the carrier's slot */
 	struct scsi_slot base; /* first */

@@ -3,6 +3,7 @@
 #include "ini.h"
 #include "names.h"
 #include "rdma_keys.h"
+#include "secret_mem.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,11 @@ static int read_auth(
 	struct iscsi_auth *auth = &conf->from.auth;
 	int err = 0;
 
+	if (plain[0] || plain[1] || file[0] || file[1]) {
+		conf->secret = secret_alloc(2 * sizeof(*conf->secret));
+		if (!conf->secret)
+			return diag_sys(diag, ENOMEM, "secret");
+	}
 	for (int i = 0; !err && i < 2; i++) {
 		if ((user[i] && strlen(user[i]) > ISCSI_SECRET - 2) ||
 			(plain[i] && strlen(plain[i]) > ISCSI_SECRET - 2))
@@ -38,9 +44,9 @@ static int read_auth(
 	if (err)
 		return err;
 	auth->user = conf->user[0][0] ? conf->user[0] : NULL;
-	auth->secret = conf->secret[0][0] ? conf->secret[0] : NULL;
+	auth->secret = conf->secret && conf->secret[0][0] ? conf->secret[0] : NULL;
 	auth->target_user = conf->user[1][0] ? conf->user[1] : NULL;
-	auth->target_secret = conf->secret[1][0] ? conf->secret[1] : NULL;
+	auth->target_secret = conf->secret && conf->secret[1][0] ? conf->secret[1] : NULL;
 	return 0;
 }
 
@@ -138,7 +144,8 @@ int iscsi_conf_read(struct iscsi_conf *conf, struct scsi_disk *disk, struct uri 
 	return err ? err : check_auth(&conf->from.auth, diag);
 }
 
-void iscsi_conf_wipe(struct iscsi_conf *conf)
+void iscsi_conf_fini(struct iscsi_conf *conf)
 {
-	explicit_bzero(conf->secret, sizeof(conf->secret));
+	secret_free(conf->secret);
+	conf->secret = NULL;
 }

@@ -44,7 +44,7 @@ struct nvme_auth {
 
 static bool mutual(const struct nvme_auth *auth)
 {
-	return auth->qp->conf->secret[1].len;
+	return auth->qp->conf->secret[1];
 }
 
 static void fail(struct nvme_auth *auth, const struct diag *why)
@@ -131,7 +131,7 @@ static int respond(
 		.hostnqn = conf->hostnqn,
 		.subnqn = conf->subnqn };
 
-	return nvme_chap_respond(to, &conf->secret[controller], &round);
+	return nvme_chap_respond(to, conf->secret[controller], &round);
 }
 
 static int generate_psk(struct nvme_auth *auth, const uint8_t *session_key)

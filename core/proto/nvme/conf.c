@@ -4,6 +4,7 @@
 #include "names.h"
 #include "nvme.h"
 #include "rdma_keys.h"
+#include "secret_mem.h"
 #include "uri_read.h"
 #include <errno.h>
 #include <stdio.h>
@@ -62,18 +63,22 @@ static int transport_keys(struct nvme_conf *conf, struct uri *uri, struct diag *
 #define SECRET_TEXT 128
 
 /* The first word of the file: blanks may follow. */
-static int read_secret(struct nvme_key *secret, enum nvme_key_kind kind, const char *key,
+static int read_secret(const struct nvme_key **out, enum nvme_key_kind kind, const char *key,
 	const char *file, struct diag *diag)
 {
 	char text[SECRET_TEXT];
 	struct diag why = { 0 };
+	struct nvme_key *secret;
 	int err = secret_read(NULL, key, NULL, file, text, sizeof(text), diag);
 
 	if (err)
 		return err;
 	text[strcspn(text, " \t")] = 0;
-	err = nvme_key_parse(
-		secret, kind, kind == NVME_KEY_TLS ? "TLS key" : "DH-HMAC-CHAP secret", text, &why);
+	secret = secret_alloc(sizeof(*secret));
+	*out = secret;
+	err = secret ? nvme_key_parse(secret, kind,
+			       kind == NVME_KEY_TLS ? "TLS key" : "DH-HMAC-CHAP secret", text, &why)
+		     : diag_sys(&why, ENOMEM, "secret");
 	explicit_bzero(text, sizeof(text));
 	if (!err)
 		return 0;
@@ -83,8 +88,12 @@ static int read_secret(struct nvme_key *secret, enum nvme_key_kind kind, const c
 
 void nvme_conf_fini(struct nvme_conf *conf)
 {
-	explicit_bzero(conf->secret, sizeof(conf->secret));
-	explicit_bzero(&conf->psk, sizeof(conf->psk));
+	const struct nvme_key **const of[] = { &conf->secret[0], &conf->secret[1], &conf->psk };
+
+	for (unsigned i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		secret_free((struct nvme_key *)*of[i]);
+		*of[i] = NULL;
+	}
 }
 
 int nvme_conf_secrets(struct nvme_conf *conf, struct uri *uri, struct diag *diag)

@@ -643,7 +643,7 @@ int nvme_ctrl_open(struct nvme_ctrl *ctrl, struct loop *loop, bool discovery, ui
 	ctrl->beat.fire = beat_fired;
 	ctrl->last.timer.fire = last_fired;
 	ctrl->conf.tls = NULL;
-	err = ctrl->conf.psk.len ? nvme_tls_new(&ctrl->conf.tls, &ctrl->conf, diag) : 0;
+	err = ctrl->conf.psk ? nvme_tls_new(&ctrl->conf.tls, &ctrl->conf, diag) : 0;
 	if (!err)
 		err = begin(ctrl, diag);
 	if (err) {
@@ -667,7 +667,6 @@ void nvme_ctrl_stop(struct nvme_ctrl *ctrl)
 
 void nvme_ctrl_fini(struct nvme_ctrl *ctrl)
 {
-	nvme_conf_fini(&ctrl->conf);
 	if (!ctrl->loop)
 		return;
 	resolve_cancel(&ctrl->resolve);

@@ -19,6 +19,7 @@ struct nvmf_discovery_state {
 	struct nvmf_discovery *discovery;
 	struct loop *loop;
 	struct nvme_conf first, conf; /* the controller of the URI, and the current one */
+	bool owner;                   /* of their secrets */
 	bool either;                  /* over TCP: try both ports of the first controller */
 	struct diag refused;          /* why the first of these ports failed */
 	char where[ADDR_TEXT];        /* address of that attempt */
@@ -344,8 +345,8 @@ static void drop(struct nvmf_discovery_state *state)
 	state->discovery->state = NULL;
 	free(state->record);
 	free(state->seen);
-	nvme_conf_fini(&state->first);
-	nvme_conf_fini(&state->conf);
+	if (state->owner)
+		nvme_conf_fini(&state->first);
 	free(state);
 }
 
@@ -546,19 +547,16 @@ int nvme_discovery_start(struct nvmf_discovery *discovery, struct loop *loop,
 {
 	bool either = of->carrier == &nvme_tcp && of->port == NVMF_PORT;
 	struct nvme_conf conf = *of;
-	int err;
 
 	conf.kato_ms = 0;
-	conf.tls_optional = conf.psk.len;
+	conf.tls_optional = conf.psk;
 	snprintf(conf.subnqn, sizeof(conf.subnqn), "%s", NVMF_DISCOVERY_NQN);
 	if (either) {
 		conf.port = NVMF_DISCOVERY_PORT;
 		addr_set_port(&conf.dst, conf.port);
 		addr_text(&conf.dst, conf.where);
 	}
-	err = start(discovery, loop, &conf, either, until, diag);
-	nvme_conf_fini(&conf);
-	return err;
+	return start(discovery, loop, &conf, either, until, diag);
 }
 
 /* A peer may refer to many controllers, and each may delay every answer. */
@@ -573,7 +571,7 @@ int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, st
 	const struct bdev_env *env, struct diag *diag)
 {
 	struct bdev_env mine = *env;
-	struct nvme_conf conf;
+	struct nvme_conf conf = { 0 };
 	int err = uri_msec(uri, "timeout", &mine.timeout_ms, diag);
 
 	if (!err)
@@ -586,7 +584,10 @@ int nvmf_discovery_start(struct nvmf_discovery *discovery, struct loop *loop, st
 	err = err ? diag_ctx(diag, "%s", uri->spelling)
 		  : start(discovery, loop, &conf, has_two_ports(uri),
 			    total_deadline(env->timeout_ms, mine.timeout_ms), diag);
-	nvme_conf_fini(&conf);
+	if (err)
+		nvme_conf_fini(&conf);
+	else
+		discovery->state->owner = true;
 	return err;
 }
 
@@ -658,10 +659,11 @@ int nvme_discover(struct loop *loop, struct uri *uri, const struct bdev_env *env
 			total_deadline(
 				env->timeout_ms == BDEV_NEVER ? BDEV_NEVER : 0, env->timeout_ms),
 			diag);
+	if (!err)
+		loop_wait(loop, &wait.finished, 0);
 	nvme_conf_fini(&conf);
 	if (err)
 		return err;
-	loop_wait(loop, &wait.finished, 0);
 	for (unsigned i = 0; i < log->count; i++) {
 		const struct nvmf_record *record = &log->record[i];
 		char text[URI_MAX];

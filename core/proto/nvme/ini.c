@@ -522,13 +522,14 @@ static void dev_free(struct bdev *bdev)
 	loop_timer_del(bdev->loop, &dev->ana_timer);
 	nvme_search_free(dev->search);
 	nvme_ctrl_fini(&dev->ctrl);
+	nvme_conf_fini(&dev->ctrl.conf);
 	free(dev);
 }
 
 static void show_security(const struct nvme_dev *dev, struct out *out)
 {
 	const char *tls = dev->ctrl.qp.queue->security;
-	bool concat = nvme_qp_concatenated(&dev->ctrl.qp), mutual = dev->ctrl.conf.secret[1].len;
+	bool concat = nvme_qp_concatenated(&dev->ctrl.qp), mutual = dev->ctrl.conf.secret[1];
 	bool chap = dev->ctrl.qp.authenticated || concat;
 
 	out_text(out, "security", NULL, "%s%s%s",

@@ -33,10 +33,9 @@ struct nvme_conf {
 	bool no_crc;                  /* only software iWARP */
 	char subnqn[NVMF_NQN_MAX + 1], hostnqn[NVMF_NQN_MAX + 1];
 	uint8_t hostid[16];
-	/* DH-HMAC-CHAP: [0] of this host, [1] of the controller, for mutual authentication; the
-	 * owner wipes them with nvme_conf_fini() */
-	struct nvme_key secret[2];
-	struct nvme_key psk;  /* the configured PSK of TLS; likewise */
+	/* Of nvme_conf_secrets(), in locked memory. NULL: none. DH-HMAC-CHAP: [0] of this host, [1]
+	 * of the controller, for mutual authentication; psk: the configured PSK of TLS. */
+	const struct nvme_key *secret[2], *psk;
 	bool tls_optional;    /* a discovery: without TLS if the controller does not accept it */
 	struct nvme_tls *tls; /* of the controller that uses these settings; NULL: no TLS */
 	bool concat;          /* secure channel concatenation: TLS with a generated PSK */
@@ -48,9 +47,9 @@ struct nvme_conf {
  * keys. */
 int nvme_conf_init(struct nvme_conf *, struct uri *, const struct bdev_env *, uint16_t default_port,
 	struct diag *);
-/* Read the files with secrets that the URI names. Then nvme_conf_fini() wipes each copy; a
- * failure leaves no secrets. */
+/* Read the files with secrets that the URI names. A failure leaves none. */
 int nvme_conf_secrets(struct nvme_conf *, struct uri *, struct diag *);
+/* Wipe and free the secrets, which copies of the settings share: only by the owner. */
 void nvme_conf_fini(struct nvme_conf *);
 /* Set host, port and where; also dst if the host is numeric. */
 int nvme_conf_host(struct nvme_conf *, const char *host, uint16_t port, struct diag *);
@@ -241,8 +240,8 @@ struct nvme_ctrl_events {
 	void (*ana_changed)(struct nvme_ctrl *); /* as ns_changed */
 };
 #define NVME_SCRATCH 65536 /* of the admin queue: Identify data, log pages */
-/* conf is the controller's copy and set; nvme_ctrl_fini() wipes its secrets. Resolves the host if
- * its address is unknown. */
+/* conf is the controller's copy and set; its secrets must last longer. Resolves the host if its
+ * address is unknown. */
 int nvme_ctrl_open(struct nvme_ctrl *, struct loop *, bool discovery, uint16_t queues,
 	const struct nvme_ctrl_events *, struct diag *);
 /* Send an admin command that returns `in` bytes of data at the start of the scratch pool. One at a

@@ -45,7 +45,7 @@ static int add_offer(struct nvme_tls *tls, const struct nvme_conf *conf,
 {
 	struct nvme_psk psk;
 
-	if (nvme_psk_derive(&conf->psk, conf->hostnqn, conf->subnqn, form, &psk))
+	if (nvme_psk_derive(conf->psk, conf->hostnqn, conf->subnqn, form, &psk))
 		return 0; /* names that are too long for this form */
 	return offer(tls, conf, "key", &psk, diag);
 }

@@ -75,16 +75,16 @@ static int authenticate(
 		diag_set(why, DIAG_UNSUPPORTED, ENOTSUP,
 			"the target requires secure channel concatenation");
 		return diag_hint(why, qp->conf->carrier != &nvme_tcp ? "use NVMe/TCP: nvme+tcp://"
-				      : qp->conf->psk.len
+				      : qp->conf->psk
 					      ? "replace tls-key-file= by concat=yes in the URI"
 					      : "add concat=yes to the URI");
 	}
-	if (!qp->conf->secret[0].len) {
+	if (!qp->conf->secret[0]) {
 		diag_set(why, DIAG_AUTH, EACCES,
 			"the target requires authentication (DH-HMAC-CHAP), but no secret is "
 			"configured");
 		return diag_hint(why, "add dhchap-secret-file=FILE to the URI%s",
-			qp->conf->carrier == &nvme_tcp && !qp->conf->psk.len
+			qp->conf->carrier == &nvme_tcp && !qp->conf->psk
 				? ", or tls-key-file=FILE if the target requires TLS"
 				: "");
 	}
@@ -107,7 +107,7 @@ static int check_concatenation(const struct nvme_qp *qp, struct diag *why)
 /* Targets may authenticate the admin queue only, and none of a discovery controller. */
 static int check_proof(const struct nvme_qp *qp, struct diag *why)
 {
-	if (qp->qid || nvme_qp_concatenated(qp) || !qp->conf->secret[1].len ||
+	if (qp->qid || nvme_qp_concatenated(qp) || !qp->conf->secret[1] ||
 		!strcmp(qp->conf->subnqn, NVMF_DISCOVERY_NQN))
 		return 0;
 	diag_set(why, DIAG_AUTH, EACCES,

@@ -81,7 +81,6 @@ int nvme_search(struct bdev *bdev, struct bdev_search *of, struct diag *diag)
 	of->default_port = NVMF_PORT;
 	conf.timeout_ms = of->until > now ? (uint32_t)((of->until - now) / MSEC) + 1 : 1;
 	err = nvme_discovery_start(&search->discovery, bdev->loop, &conf, of->until, diag);
-	nvme_conf_fini(&conf);
 	if (err) {
 		free(search);
 		return err;

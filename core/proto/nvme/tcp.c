@@ -418,7 +418,7 @@ static void explain_refusal(struct nvme_tcp *tcp)
 	else
 		diag_set(why, refused->code, refused->err, "queue %u: %s", tcp->queue.qid,
 			refused->text);
-	if (tcp->queue.conf->concat && tcp->queue.conf->secret[1].len)
+	if (tcp->queue.conf->concat && tcp->queue.conf->secret[1])
 		diag_hint(why,
 			"Linux' target forgets the generated key if it authenticates itself: "
 			"omit dhchap-ctrl-secret-file=");

@@ -236,9 +236,9 @@ static void authenticate(enum lie with, bool mutual)
 	conf = (struct nvme_conf){
 		.carrier = &carrier, .subnqn = NQN, .hostnqn = HOST, .where = "there"
 	};
-	conf.secret[0] = secrets[0];
+	conf.secret[0] = &secrets[0];
 	if (mutual)
-		conf.secret[1] = secrets[1];
+		conf.secret[1] = &secrets[1];
 	cr_assert_eq(loop_new(&loop, &(struct loop_options){ 0 }, &why), 0);
 	cr_assert_eq(
 		nvme_qp_open(&qp, loop, &conf, 0, 4, NVMF_CNTLID_ANY, 8192, 0, &events, &why), 0);
@@ -320,7 +320,7 @@ Test(nvme_auth, freed_while_it_calculates)
 
 	lie = WEAK_DH;
 	conf = (struct nvme_conf){ .carrier = &carrier, .subnqn = NQN, .hostnqn = HOST };
-	conf.secret[0] = secrets[0];
+	conf.secret[0] = &secrets[0];
 	for (unsigned turns = 1; turns < 8; turns++) {
 		started = closing = false;
 		slot = NULL;

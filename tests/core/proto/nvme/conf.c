@@ -145,17 +145,18 @@ Test(nvme_conf, secrets)
 	const char *good = secret_file(key), *bad = secret_file("DHHC-1:01:nonsense:\n");
 
 	cr_assert_eq(read_secrets(NULL, NULL), 0);
-	cr_assert_eq(conf.secret[0].len, 0);
+	cr_assert_null(conf.secret[0]);
 	cr_assert_eq(read_secrets(good, good), 0, "%s", why.text);
-	cr_assert(conf.secret[0].len == 32 && conf.secret[1].len == 32 && conf.secret[1].hash == 1);
+	cr_assert(conf.secret[0]->len == 32 && conf.secret[1]->len == 32 &&
+		  conf.secret[1]->hash == 1);
 	nvme_conf_fini(&conf);
-	cr_assert_eq(conf.secret[0].len, 0);
+	cr_assert_null(conf.secret[0]);
 	cr_assert_eq(read_secrets(NULL, good), -EINVAL);
 	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file dhchap-secret-file");
 	cr_assert_eq(read_secrets(good, bad), -EINVAL);
 	diag_says(&why, DIAG_USAGE, NULL, "dhchap-ctrl-secret-file= length");
 	cr_assert_null(strstr(why.text, "nonsense"));
-	cr_assert_eq(conf.secret[0].len, 0);
+	cr_assert_null(conf.secret[0]);
 	unlink(good);
 	unlink(bad);
 	cr_assert_eq(read_secrets(good, NULL), -ENOENT);
