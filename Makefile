@@ -115,10 +115,9 @@ $(F)/flags.fuzz: FORCE
 	$(call keep,$(FUZZ_CC) $(TEST_C))
 
 # Load generators, built like the shipped binary.
-$(B)/bench/floor: $(B)/obj/tests/bench/floor.o
 $(B)/bench/startup: $(B)/obj/tests/bench/startup.o
 $(B)/bench/nbd-load: $(B)/obj/tests/bench/nbd_load.o
-$(B)/bench/hosts $(B)/bench/chart: $(B)/bench/%: $(B)/obj/tests/bench/%.o $(CORE:%.c=$(B)/obj/%.o)
+$(B)/bench/hosts $(B)/bench/chart $(B)/bench/floor: $(B)/bench/%: $(B)/obj/tests/bench/%.o $(CORE:%.c=$(B)/obj/%.o)
 $(B)/bench/aes-gcm: $(B)/obj/tests/bench/aes_gcm.o $(CORE:%.c=$(B)/obj/%.o)
 $(BENCH_BIN):
 	@mkdir -p $(@D)

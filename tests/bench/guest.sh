@@ -113,6 +113,10 @@ compare_tls() {
 			fio_kernel "$cell" "kernel nvmet" /dev/nvme0n1 "$depth" "--bs=$bs"
 			fio_kernel "$cell" "rdmastor serve" /dev/nvme1n1 "$depth" "--bs=$bs"
 			fio_kernel "$cell" "rdmastor serve null:" /dev/nvme2n1 "$depth" "--bs=$bs"
+			cell="TLS records on a socket alone in a VM: answers of $size, QD$depth, 2 CPUs, not pinned"
+			for engine in own kernel none; do
+				load "$cell" "tls=$engine" iops floor tcp=1 tls=$engine bs=$((${size% *} * 1024)) qd="$depth" seconds=$secs
+			done
 		done
 		round=$((round + 1))
 	done
