@@ -31,9 +31,13 @@ int secret_list_allow(const char *path)
 
 static int open_file(const char *path, bool only_owner, size_t *size, struct diag *diag)
 {
-	int fd = -1, err = helper_call(open_list, path, &fd, NULL, 0);
 	struct stat st;
+	int fd = -1, err;
 
+	if (!strcmp(path, "-"))
+		return diag_set(diag, DIAG_USAGE, EINVAL,
+			"a list of secrets is read from a file: only a single secret can be typed");
+	err = helper_call(open_list, path, &fd, NULL, 0);
 	if (err)
 		return diag_sys(diag, -err, "open");
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {

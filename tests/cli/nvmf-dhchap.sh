@@ -72,6 +72,7 @@ for mode in 640 604 610; do
 done
 # systemd's credentials: the group's bits are the mask of an ACL
 chmod 440 hosts
+error 2 usage - 'list.of.secrets file' ours serve ram:1M "${listen[@]}" --hosts-file -
 error 1 permission "$TMP/hosts" 'mode.440' env CREDENTIALS_DIRECTORY=/ "$RDMASTOR" serve ram:1M "${listen[@]}" --hosts-file "$TMP/hosts"
 CREDENTIALS_DIRECTORY=$TMP serve ram:8M "${listen[@]}" --hosts-file "$TMP/hosts"
 stop
