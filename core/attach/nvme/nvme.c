@@ -27,19 +27,14 @@ static bool needs_connection(int root, const struct nvmf_target *t, struct nvmf_
 	return t->params.value[NVMF_DUPLICATE_CONNECT] || kernel_nvmf_find(root, &t->params, ctrl);
 }
 
-static bool encrypts(const struct nvmf_target *t)
-{
-	return t->params.value[NVMF_TLS] || t->params.value[NVMF_CONCAT];
-}
-
 /* In a child: the keyring and /dev/nvme-fabrics may block. An existing connection needs no key. */
 static int get_ready(int root, const void *arg, void *out)
 {
 	const struct nvmf_target *t = ((const struct attach_nvme *)arg)->target;
 	struct attach_nvme_result *result = out;
 	struct nvmf_ctrl ctrl;
-	int err =
-		kernel_nvmf_ready(root, t->params.value[NVMF_TRANSPORT], encrypts(t), &result->why);
+	int err = kernel_nvmf_ready(
+		root, t->params.value[NVMF_TRANSPORT], nvmf_target_encrypts(t), &result->why);
 
 	if (!err && nvmf_tls_uses_keyring(t) && needs_connection(root, t, &ctrl))
 		err = nvmf_tls_insert(root, t, &result->key, &result->why);
@@ -172,7 +167,7 @@ static void answer_handshakes(struct attach_nvme *nvme)
 	struct diag why = { 0 };
 
 	nvme->handshake = (struct diag){ 0 };
-	if (!encrypts(nvme->target) || !kernel_handshakes_unanswered(nvme->attach.root))
+	if (!nvmf_target_encrypts(nvme->target) || !kernel_handshakes_unanswered(nvme->attach.root))
 		return;
 	nvme->upcall_events = (struct tls_upcall_events){ nvme, handshake_ended };
 	if (tls_upcall_open(&nvme->upcall, nvme->attach.loop, nvme->attach.root,

@@ -98,7 +98,7 @@ static bool other_path(const char *const *a, const char *const *b, enum nvmf_key
 	return a[key] && b[key] && strcmp(a[key], b[key]);
 }
 
-/* Skip a target that this host connects already. */
+/* Skip a target that this host connects already, unless in clear, which the target may refuse. */
 static bool is_known(const struct nvmf_job *job)
 {
 	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT,
@@ -113,7 +113,9 @@ static bool is_known(const struct nvmf_job *job)
 		other = at->target.params.value;
 		for (same = 0; same < all && !strcmp(value[keys[same]], other[keys[same]]); same++)
 			;
-		if (same == all && !other_path(value, other, NVMF_HOST_TRADDR) &&
+		if (same == all &&
+			nvmf_target_encrypts(&job->target) <= nvmf_target_encrypts(&at->target) &&
+			!other_path(value, other, NVMF_HOST_TRADDR) &&
 			!other_path(value, other, NVMF_HOST_IFACE))
 			return true;
 	}

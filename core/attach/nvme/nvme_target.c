@@ -319,6 +319,11 @@ bool nvmf_target_discovery(const struct nvmf_target *t)
 	return !strcmp(t->params.value[NVMF_NQN], NVMF_DISCOVERY_NQN);
 }
 
+bool nvmf_target_encrypts(const struct nvmf_target *t)
+{
+	return t->params.value[NVMF_TLS] || t->params.value[NVMF_CONCAT];
+}
+
 bool nvmf_target_key_from_policy(const struct nvmf_target *t, enum nvmf_key key)
 {
 	for (unsigned i = 0; i < sizeof(t->number) / sizeof(*t->number); i++)

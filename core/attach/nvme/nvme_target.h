@@ -39,6 +39,7 @@ void nvmf_tls_identity(const struct nvmf_target *, char *text, size_t len);
 /* Return 0, or a usage error that names the missing option. */
 int nvmf_target_check_address(const char *transport, const char *traddr, struct diag *);
 bool nvmf_target_discovery(const struct nvmf_target *); /* it has the well-known NQN */
+bool nvmf_target_encrypts(const struct nvmf_target *);  /* TLS, or concat, which leads to it */
 /* Hint at the command that attaches the target in userspace with the same parameters. No hint if
  * only the kernel can authenticate or encrypt. */
 void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);
