@@ -69,6 +69,18 @@ static void describe(const struct applet *applet, const struct opt *row, char *t
 			limit_ms / 1000.);
 }
 
+static void show_subs(const struct applet_sub *subs, FILE *to)
+{
+	int width = 0;
+
+	for (const struct applet_sub *sub = subs; sub && sub->word; sub++)
+		if ((int)strlen(sub->word) > width)
+			width = (int)strlen(sub->word);
+	for (const struct applet_sub *sub = subs; sub && sub->word; sub++)
+		fprintf(to, "  %-*s %s\n%s", width, sub->word, sub->applet->summary,
+			sub[1].word ? "" : "\n");
+}
+
 void opt_help(const struct applet *applet, FILE *to)
 {
 	char left[128], help[400];
@@ -87,9 +99,7 @@ void opt_help(const struct applet *applet, FILE *to)
 	fprintf(to, "Usage: rdmastor %s [OPTION...]%s%s\n", applet->name, operands ? " " : "",
 		operands ? applet->operands : "");
 	fprintf(to, "%s\n\n", applet->summary);
-	for (const struct applet_sub *sub = applet->subs; sub && sub->word; sub++)
-		fprintf(to, "  %-15s %s\n%s", sub->word, sub->applet->summary,
-			sub[1].word ? "" : "\n");
+	show_subs(applet->subs, to);
 	for (unsigned i = 0; next_shown(applet, &i, &row);) {
 		left_column(&row, left, sizeof(left));
 		unsigned n = out_characters(left);

@@ -121,7 +121,10 @@ void tls_monitor_start(const struct call *call, int root, const char *word)
 	if (!kernel_nvmf_any_tls(root) || !kernel_handshakes_unanswered(root))
 		return;
 	if (word && !strcmp(word, "off"))
-		call_warn(call, "%s: neither tlshd nor a TLS monitor runs", lost);
+		call_warn(call, "%s: %s", lost,
+			kernel_handshakes_answered(root)
+				? "no TLS monitor is started, and whether tlshd runs is unknown"
+				: "neither tlshd nor a TLS monitor runs");
 	else if (tls_monitor_spawn(root, false, &pid, &why))
 		call_warn(call, "%s: %s", lost, why.text);
 	else if (call->loop.verbose)

@@ -103,6 +103,8 @@ Test(tls_monitor, started_if_it_is_needed)
 	answered = -EMFILE;
 	start(NULL);
 	cr_assert_eq(forks, 1, "unknown");
+	start("off");
+	text_says(text, "lost will not restored tlshd runs unknown");
 }
 
 static void log_end(int err)
