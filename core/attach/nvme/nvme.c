@@ -119,14 +119,21 @@ static int set_timeout(struct attach_nvme *nvme)
 static int set_connected(struct attach_nvme *nvme)
 {
 	struct attach *attach = &nvme->attach;
+	bool in_clear = nvmf_target_encrypts(nvme->target) && !nvme->ctrl.tls;
+	const char *name = nvme->ctrl.name;
 
 	attach->made = !nvme->existed;
-	snprintf(attach->what, sizeof(attach->what), "%s", nvme->ctrl.name);
-	if (!nvme->existed || !nvme->exclusive)
+	snprintf(attach->what, sizeof(attach->what), "%s", name);
+	if (!nvme->existed || (!nvme->exclusive && !in_clear))
 		return 0;
-	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s", nvme->ctrl.name);
-	diag_hint(&attach->why,
-		"omit --exclusive to use it, or add a connection with --duplicate-connect");
+	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s%s", name,
+		in_clear ? ", without TLS" : "");
+	if (in_clear)
+		diag_hint(&attach->why, "end that connection first: rdmastor nvmf-disconnect %s",
+			name);
+	else
+		diag_hint(&attach->why, "omit --exclusive to use it, or add a connection with "
+					"--duplicate-connect");
 	return -EALREADY;
 }
 

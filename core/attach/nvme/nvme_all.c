@@ -98,7 +98,7 @@ static bool other_path(const char *const *a, const char *const *b, enum nvmf_key
 	return a[key] && b[key] && strcmp(a[key], b[key]);
 }
 
-/* Skip a target that this host connects already, unless in clear, which the target may refuse. */
+/* Skip a target that this host connects already, and with TLS if this entry asks for it. */
 static bool is_known(const struct nvmf_job *job)
 {
 	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT,

@@ -266,6 +266,29 @@ Test(nvme, a_second_time_nothing_is_written)
 	cr_assert_eq(connect_without_wait(), -EPROTO, "the file has no answer");
 }
 
+Test(nvme, a_connection_in_clear_is_none_with_tls)
+{
+	static const enum nvmf_key keys[] = { NVMF_TLS, NVMF_CONCAT };
+
+	tree_dir(&tree, "sys/module/nvme_tcp");
+	tree_dir(&tree, "sys/module/tls");
+	params->value[NVMF_TRANSPORT] = "tcp";
+	for (unsigned i = 0; i < 2; i++) {
+		params->value[NVMF_TLS] = params->value[NVMF_CONCAT] = NULL;
+		params->value[keys[i]] = "";
+		nvme_tree_ctrl(&tree, "nvme5", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+		tree_file(&tree, "dev/nvme-fabrics", "transport,traddr,nqn,tls,concat");
+		cr_assert_eq(connect_without_wait(), -EALREADY, "%s", why->text);
+		diag_says(why, DIAG_BUSY, NULL, "nvme5 without_TLS");
+		text_says(why->hint, "nvmf-disconnect nvme5");
+		cr_assert(!nvme.attach.made);
+		tree_file(&tree, "sys/class/nvme/nvme5/tls_key", "12345678");
+		cr_assert_eq(connect_without_wait(), 0, "%s", why->text);
+		cr_assert(nvme.existed);
+		unlinkat(tree.root, "sys/class/nvme/nvme5/tls_key", 0);
+	}
+}
+
 static int connect_with(const char *ring, const char *identity)
 {
 	params->value[NVMF_KEYRING] = params->value[NVMF_TLS_KEY] = NULL;
