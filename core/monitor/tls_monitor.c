@@ -116,15 +116,16 @@ void tls_monitor_start(const struct call *call, int root, const char *word)
 {
 	static const char lost[] = "encrypted connections that are lost will not be restored";
 	struct diag why = { 0 };
-	int pid;
+	int pid, answered = kernel_nvmf_any_tls(root) ? kernel_handshakes_answered(root) : 1;
 
-	if (!kernel_nvmf_any_tls(root) || !kernel_handshakes_unanswered(root))
+	if (answered > 0 || answered == -EOPNOTSUPP)
 		return;
-	if (word && !strcmp(word, "off"))
-		call_warn(call, "%s: %s", lost,
-			kernel_handshakes_answered(root)
-				? "no TLS monitor is started, and whether tlshd runs is unknown"
-				: "neither tlshd nor a TLS monitor runs");
+	if (word && !strcmp(word, "off") && answered)
+		call_warn(call,
+			"encrypted connections that are lost may not be restored: whether tlshd or "
+			"a TLS monitor runs is unknown");
+	else if (word && !strcmp(word, "off"))
+		call_warn(call, "%s: neither tlshd nor a TLS monitor runs", lost);
 	else if (tls_monitor_spawn(root, false, &pid, &why))
 		call_warn(call, "%s: %s", lost, why.text);
 	else if (call->loop.verbose)

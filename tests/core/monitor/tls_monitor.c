@@ -104,7 +104,7 @@ Test(tls_monitor, started_if_it_is_needed)
 	start(NULL);
 	cr_assert_eq(forks, 1, "unknown");
 	start("off");
-	text_says(text, "lost will not restored tlshd runs unknown");
+	text_says(text, "lost may not restored tlshd unknown");
 }
 
 static void log_end(int err)
