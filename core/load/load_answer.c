@@ -15,8 +15,8 @@ struct rdma_client {
 	struct rping_place place; /* of an rping client, once it is known */
 	uint32_t fetched;         /* bytes fetched and to be written back; 0 = fetch next */
 	bool place_pending;
-	/* both directions: messages of our own; their number is to be reported. ending: at the
-	 * client's end, once one has moved since counted_from */
+	/* both directions: messages of our own; their number is to be reported. ending: the client
+	 * has ended; stop once a message has moved since counted_from */
 	bool started, sending, counted, count_due, ending, report_due;
 	uint64_t counted_from;
 	struct loop_timer idle;
@@ -132,8 +132,6 @@ static void flush_both(struct rdma_client *an)
 
 	if (an->owed && load_end_add_both(end, BENCH_TAKEN, an->owed))
 		an->owed = 0;
-	while (an->sending && load_end_add_next(end))
-		;
 	if (an->count_due && load_end_add_both(end, BENCH_COUNT, load_end_moved(end))) {
 		an->count_due = false;
 		an->counted_from = load_end_moved(end);
@@ -142,6 +140,8 @@ static void flush_both(struct rdma_client *an)
 		an->ending = an->sending = false;
 		an->report_due = true;
 	}
+	while (an->sending && load_end_add_next(end))
+		;
 	if (an->report_due && load_end_add_both(end, BENCH_REPORT, load_end_moved(end)))
 		an->report_due = false;
 }

@@ -62,8 +62,8 @@ WIRE_SIZE(struct bench_credit, 4);
 enum bench_what {
 	BENCH_START,  /* from the client: send, too; the answer: sending */
 	BENCH_TAKEN,  /* so many SENDs were received since the last one */
-	BENCH_END,    /* from the client, behind its last message: send nothing more, once one
-			 message was sent since the count */
+	BENCH_END,    /* from the client, behind its last message: stop, but not before one message
+			 was sent since the count */
 	BENCH_REPORT, /* the answer: number of messages that the server has sent */
 	BENCH_COUNT,  /* from the client, once all connections have started; the answer: that number
 			 now */

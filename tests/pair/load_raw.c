@@ -523,8 +523,9 @@ static void deliver_both(struct ep *ep, uint32_t what)
 		ep_pair_deliver(ep, &message, sizeof(message));
 }
 
-/* The messages of a client of both directions, until the server ends the connection. */
-static bool ends_it(enum bench_op op, uint32_t first, uint32_t then)
+/* The messages of a client of both directions, until the server ends the connection. The last two
+ * arrive at once. */
+static bool ends_it_at_once(enum bench_op op, uint32_t first, uint32_t then, uint32_t last)
 {
 	const struct bench_hello hello = { .magic = BENCH_MAGIC,
 		.version = BENCH_VERSION,
@@ -543,12 +544,18 @@ static bool ends_it(enum bench_op op, uint32_t first, uint32_t then)
 	settle();
 	cr_assert(!gone);
 	deliver_both(peer.called, then);
+	deliver_both(peer.called, last);
 	settle();
 	if (gone)
 		return true;
 	ep_pair_cut(peer.called);
 	settle();
 	return false;
+}
+
+static bool ends_it(enum bench_op op, uint32_t first, uint32_t then)
+{
+	return ends_it_at_once(op, first, then, NONE);
 }
 
 Test(load_raw, a_client_of_both_directions_that_lies, .init = begin_in_memory,
@@ -564,6 +571,9 @@ Test(load_raw, a_client_of_both_directions_that_lies, .init = begin_in_memory,
 	cr_assert(ends_it(BENCH_SEND, NONE, BENCH_COUNT), "a count before the start");
 	cr_assert(!ends_it(BENCH_SEND, BENCH_START, BENCH_COUNT));
 	cr_assert(!ends_it(BENCH_SEND, BENCH_START, BENCH_END));
+	cr_assert(ends_it_at_once(BENCH_SEND, BENCH_START, BENCH_END, BENCH_END), "two ends");
+	cr_assert(ends_it_at_once(BENCH_SEND, BENCH_START, BENCH_END, BENCH_COUNT));
+	cr_assert(!ends_it_at_once(BENCH_SEND, BENCH_START, BENCH_COUNT, BENCH_END));
 	cr_assert(ends_it(BENCH_WRITE, NONE, BENCH_TAKEN), "no SENDs");
 }
 
