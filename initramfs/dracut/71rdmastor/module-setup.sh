@@ -98,7 +98,7 @@ installkernel() {
 		done < <(rdmastor_needs 2> /dev/null)
 		! rdmastor boot --network 2> /dev/null | grep -q ^vlan= || hostonly='' instmods 8021q
 	else
-		instmods '=drivers/infiniband' nvme-tcp tls gcm ctr ghash-generic nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
+		instmods '=drivers/infiniband' nvme-tcp tls aesni-intel ghash-ce gcm ctr ghash-generic nvme-rdma iscsi_tcp ib_iser iscsi_ibft ib_srp sd_mod \
 			nfsv4 nfsv3 rpcrdma ublk_drv nbd rdma_ucm ib_uverbs 8021q
 	fi
 }
