@@ -2,8 +2,9 @@
 /* What a socket alone can do here: 64-byte requests, replies of one size, one process a side, one
  * unix or TCP connection. Each side takes all that has arrived in one receive and answers it in one
  * send: the bound of every server that uses sockets. With tls=own and tls=kernel its bytes are in
- * records of TLS 1.3 with AES-128-GCM, protected by our engine or by the kernel (kTLS). floor
- * [bs=4096] [qd=32] [seconds=0.5] [spin=1] [tcp=1] [tls=own|kernel] [client=CPU] [server=CPU] */
+ * records of TLS 1.3 with AES-128-GCM, protected by our engine or by the kernel (kTLS, over TCP
+ * only). floor [bs=4096] [qd=32] [seconds=0.5] [spin=1] [tcp=1] [tls=own|kernel] [client=CPU]
+ * [server=CPU] */
 #include "../../core/net/tls_conn.h"
 #include "hist.h"
 #include <errno.h>
@@ -73,7 +74,7 @@ static size_t receive(const struct end *end, uint8_t *p, size_t len)
 static size_t get_some(const struct end *end, uint8_t *p, size_t len)
 {
 	const struct iovec to = { p, len };
-	struct diag why;
+	struct diag why = { 0 };
 
 	if (!end->tls)
 		return receive(end, p, len);
@@ -107,7 +108,7 @@ static void send_all(const struct end *end, const uint8_t *p, size_t len)
 
 static void put_all(const struct end *end, const uint8_t *p, size_t len)
 {
-	struct diag why;
+	struct diag why = { 0 };
 
 	if (!end->tls)
 		send_all(end, p, len);
@@ -160,6 +161,8 @@ static void protect(struct end *end, const char *engine, bool server)
 
 	if (!strcmp(engine, "none"))
 		return;
+	if (strcmp(engine, "own") != 0 && strcmp(engine, "kernel") != 0)
+		die("tls=");
 	end->tls = own_engine(server);
 	if (!strcmp(engine, "own"))
 		return;
@@ -273,7 +276,7 @@ int main(int argc, char **argv)
 			die(argv[i]);
 	}
 	if (!bs || qd < 1 || qd > DEPTH_MAX)
-		die("usage: floor [bs=] [qd=] [seconds=] [spin=] [tcp=] [tls=] [client=] "
+		die("usage: floor [bs=] [qd=] [seconds=] [spin=] [tcp=] [tls=own|kernel] [client=] "
 		    "[server=]");
 	if (tcp)
 		tcp_pair(pair);

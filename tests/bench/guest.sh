@@ -101,6 +101,7 @@ compare_tls() {
 	secured_host_of 4421 nqn.disk 1
 	secured_host_of 4421 nqn.null 2
 	uri="nvme+tcp://10.0.0.1:4420/t1/1?hostnqn=$hostnqn&tls-key-file=/run/key"
+	passed "the kernel's AES-GCM: $(awk '/^name/ { name = $3 } /^driver/ && name == "gcm(aes)" { print $3 }' /proc/crypto | tr '\n' ' ')"
 	round=1
 	while [ $round -le $rounds ]; do
 		for load in "4 KiB 1" "4 KiB 32" "128 KiB 8"; do
