@@ -231,7 +231,16 @@ struct finding {
 	struct nvmf_ctrl *found;
 };
 
-/* Compare the NQN first, which rules out most controllers. Choose the lowest number. */
+/* Of several connections: one with TLS if that is asked for, and the lowest number. */
+static bool precedes(
+	const struct nvmf_params *params, const struct nvmf_ctrl *a, const struct nvmf_ctrl *b)
+{
+	if ((params->value[NVMF_TLS] || params->value[NVMF_CONCAT]) && a->tls != b->tls)
+		return a->tls;
+	return by_number(a, b) < 0;
+}
+
+/* Compare the NQN first, which rules out most controllers. */
 static void match_ctrl(const char *name, void *arg)
 {
 	struct finding *finding = arg;
@@ -244,7 +253,7 @@ static void match_ctrl(const char *name, void *arg)
 		kernel_nvmf_read_ctrl(finding->root, name, &ctrl) ||
 		!matches(finding->params, &ctrl))
 		return;
-	if (!found->name[0] || by_number(&ctrl, found) < 0)
+	if (!found->name[0] || precedes(finding->params, &ctrl, found))
 		*found = ctrl;
 }
 

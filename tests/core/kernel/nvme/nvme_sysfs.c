@@ -125,6 +125,28 @@ Test(nvme_sysfs, the_same_connection)
 	tree_free(&tree);
 }
 
+Test(nvme_sysfs, of_two_connections_the_one_with_tls)
+{
+	struct tree tree = tree_new();
+	struct nvmf_params params = { .value = { [NVMF_TRANSPORT] = "tcp",
+					      [NVMF_TRADDR] = "10.0.0.1",
+					      [NVMF_NQN] = "nqn.t1" } };
+	struct nvmf_ctrl ctrl;
+
+	nvme_tree_ctrl(&tree, "nvme1", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	nvme_tree_ctrl(&tree, "nvme2", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	nvme_tree_ctrl(&tree, "nvme3", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
+	tree_file(&tree, "sys/class/nvme/nvme2/tls_key", "12345678");
+	tree_file(&tree, "sys/class/nvme/nvme3/tls_key", "12345678");
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0);
+	cr_assert_str_eq(ctrl.name, "nvme1");
+	params.value[NVMF_TLS] = "";
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0);
+	cr_assert_str_eq(ctrl.name, "nvme2");
+	cr_assert(ctrl.tls);
+	tree_free(&tree);
+}
+
 Test(nvme_sysfs, namespaces_with_and_without_multipath)
 {
 	struct tree tree = new_tree();
