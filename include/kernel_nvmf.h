@@ -96,6 +96,9 @@ int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag
 /* Read a controller or its state only. -ENOENT: it does not exist. */
 int kernel_nvmf_state(int root, const char *name, char state[16]);
 int kernel_nvmf_read_ctrl(int root, const char *name, struct nvmf_ctrl *);
+/* Whether it had to authenticate itself to this host. True also if the kernel does not report it,
+ * before Linux 6.0. */
+bool kernel_nvmf_is_authenticated(int root, const char *name);
 /* Find the controller connected to this target by this host: one with TLS, if that is asked for and
  * there is one. -ENOENT: none. */
 int kernel_nvmf_find(int root, const struct nvmf_params *, struct nvmf_ctrl *);

@@ -116,19 +116,31 @@ static int set_timeout(struct attach_nvme *nvme)
 	return -ETIMEDOUT;
 }
 
+/* What the target's options ask for and an existing connection lacks. NULL: nothing. */
+static const char *find_lack(const struct attach_nvme *nvme)
+{
+	const struct nvmf_target *t = nvme->target;
+
+	if (nvmf_target_encrypts(t) && !nvme->ctrl.tls)
+		return "without TLS";
+	if (t->params.value[NVMF_DHCHAP_CTRL_SECRET] &&
+		!kernel_nvmf_is_authenticated(nvme->attach.root, nvme->ctrl.name))
+		return "without authentication of the controller";
+	return NULL;
+}
+
 static int set_connected(struct attach_nvme *nvme)
 {
 	struct attach *attach = &nvme->attach;
-	bool in_clear = nvmf_target_encrypts(nvme->target) && !nvme->ctrl.tls;
-	const char *name = nvme->ctrl.name;
+	const char *name = nvme->ctrl.name, *lack = nvme->existed ? find_lack(nvme) : NULL;
 
 	attach->made = !nvme->existed;
 	snprintf(attach->what, sizeof(attach->what), "%s", name);
-	if (!nvme->existed || (!nvme->exclusive && !in_clear))
+	if (!nvme->existed || (!nvme->exclusive && !lack))
 		return 0;
-	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s%s", name,
-		in_clear ? ", without TLS" : "");
-	if (in_clear)
+	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s%s%s", name,
+		lack ? ", " : "", lack ? lack : "");
+	if (lack)
 		diag_hint(&attach->why, "end that connection first: rdmastor nvmf-disconnect %s",
 			name);
 	else

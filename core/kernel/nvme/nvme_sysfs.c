@@ -104,6 +104,15 @@ static void read_tls(int root, struct nvmf_ctrl *ctrl)
 	ctrl->tls_configured_key = read_key(root, ctrl->name, "tls_configured_key");
 }
 
+/* Read the beginning of the file: "none", or a secret. */
+bool kernel_nvmf_is_authenticated(int root, const char *name)
+{
+	char text[5] = "";
+
+	kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/dhchap_ctrl_secret", name);
+	return strcmp(text, "none") != 0;
+}
+
 int kernel_nvmf_state(int root, const char *name, char state[16])
 {
 	return ctrl_name(name) && kernel_sys_read(root, state, 16, NVME_CLASS "/%s/state", name) > 0

@@ -266,7 +266,7 @@ Test(nvme, a_second_time_nothing_is_written)
 	cr_assert_eq(connect_without_wait(), -EPROTO, "the file has no answer");
 }
 
-Test(nvme, a_connection_in_clear_is_none_with_tls)
+Test(nvme, an_existing_connection_that_is_less_secure)
 {
 	static const enum nvmf_key keys[] = { NVMF_TLS, NVMF_CONCAT };
 
@@ -287,6 +287,16 @@ Test(nvme, a_connection_in_clear_is_none_with_tls)
 		cr_assert(nvme.existed);
 		unlinkat(tree.root, "sys/class/nvme/nvme5/tls_key", 0);
 	}
+	params->value[NVMF_CONCAT] = NULL;
+	params->value[NVMF_DHCHAP_SECRET] = params->value[NVMF_DHCHAP_CTRL_SECRET] = "DHHC-1:00:";
+	tree_file(&tree, "dev/nvme-fabrics",
+		"transport,traddr,nqn,tls,concat,dhchap_secret,dhchap_ctrl_secret");
+	cr_assert_eq(connect_without_wait(), 0, "not reported: %s", why->text);
+	tree_file(&tree, "sys/class/nvme/nvme5/dhchap_ctrl_secret", "none\n");
+	cr_assert_eq(connect_without_wait(), -EALREADY);
+	diag_says(why, DIAG_BUSY, NULL, "nvme5 authentication_of_the_controller");
+	tree_file(&tree, "sys/class/nvme/nvme5/dhchap_ctrl_secret", "DHHC-1:00:none\n");
+	cr_assert_eq(connect_without_wait(), 0, "%s", why->text);
 }
 
 static int connect_with(const char *ring, const char *identity)
