@@ -337,6 +337,20 @@ static void poll_restored(struct loop_timer *timer)
 	iscsi_step(iscsi);
 }
 
+/* Whether the target has not authenticated itself in the existing session, as this login asks. */
+static bool is_unauthenticated(const struct attach_iscsi *iscsi)
+{
+	struct kernel_iscsi_secrets secrets;
+	bool mutual;
+
+	if (!iscsi->params.from->auth.target_secret ||
+		kernel_iscsi_secrets(iscsi->attach.root, iscsi->sid, &secrets, NULL))
+		return false;
+	mutual = secrets.target_secret[0];
+	explicit_bzero(&secrets, sizeof(secrets));
+	return !mutual;
+}
+
 /* Use an existing session. If its connection is lost, log in, unless another process does that. */
 static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_session *session)
 {
@@ -360,14 +374,21 @@ static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_
 			"finish the logout with: rdmastor iser-logout session%u; then log in again",
 			session->sid);
 		iscsi_step(iscsi);
-	} else if (!strcmp(session->state, "LOGGED_IN")) {
-		scan(iscsi);
-	} else if (iscsi->monitor_pid) {
-		wait_ms(iscsi, RESTORED_POLL_MS, poll_restored);
-	} else {
+	} else if (strcmp(session->state, "LOGGED_IN") != 0 && !iscsi->monitor_pid) {
 		loop_trace(attach->loop, "session%u has lost its connection and has no monitor",
 			session->sid);
 		log_in(iscsi);
+	} else if (is_unauthenticated(iscsi)) {
+		diag_set(&attach->why, DIAG_BUSY, EALREADY,
+			"session%u to this target exists, without authentication of the target",
+			session->sid);
+		diag_hint(
+			&attach->why, "end it first: rdmastor iser-logout session%u", session->sid);
+		iscsi_step(iscsi);
+	} else if (!strcmp(session->state, "LOGGED_IN")) {
+		scan(iscsi);
+	} else {
+		wait_ms(iscsi, RESTORED_POLL_MS, poll_restored);
 	}
 }
 

@@ -117,7 +117,7 @@ static int set_timeout(struct attach_nvme *nvme)
 }
 
 /* What the target's options ask for and an existing connection lacks. NULL: nothing. */
-static const char *find_lack(const struct attach_nvme *nvme)
+static const char *find_missing(const struct attach_nvme *nvme)
 {
 	const struct nvmf_target *t = nvme->target;
 
@@ -132,15 +132,15 @@ static const char *find_lack(const struct attach_nvme *nvme)
 static int set_connected(struct attach_nvme *nvme)
 {
 	struct attach *attach = &nvme->attach;
-	const char *name = nvme->ctrl.name, *lack = nvme->existed ? find_lack(nvme) : NULL;
+	const char *name = nvme->ctrl.name, *missing = nvme->existed ? find_missing(nvme) : NULL;
 
 	attach->made = !nvme->existed;
 	snprintf(attach->what, sizeof(attach->what), "%s", name);
-	if (!nvme->existed || (!nvme->exclusive && !lack))
+	if (!nvme->existed || (!nvme->exclusive && !missing))
 		return 0;
 	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s%s%s", name,
-		lack ? ", " : "", lack ? lack : "");
-	if (lack)
+		missing ? ", " : "", missing ? missing : "");
+	if (missing)
 		diag_hint(&attach->why, "end that connection first: rdmastor nvmf-disconnect %s",
 			name);
 	else

@@ -405,6 +405,27 @@ Test(iscsi, one_that_is_there)
 		"%s", job[0].attach.why.text);
 }
 
+/* Only root could read the files of a kernel. */
+Test(iscsi, one_without_the_proof_that_is_asked_for)
+{
+	static const struct iscsi_identity mutual = { .initiator = "iqn.x:me",
+		.auth = { .target_secret = "anothergoodsecret" } };
+
+	found("LOGGED_IN\n", "SCANNED\n");
+	tree_file(&tree, SESSION "username", "joe\n");
+	tree_file(&tree, SESSION "password", "longenoughsecret\n");
+	tree_file(&tree, SESSION "username_in", "(null)\n");
+	tree_file(&tree, SESSION "password_in", "(null)\n");
+	job[0].params.from = &mutual;
+	attach(1);
+	cr_assert_eq(job[0].attach.why.err, EALREADY);
+	diag_says(&job[0].attach.why, DIAG_BUSY, NULL, "session1 authentication_of_the_target");
+	cr_assert_eq(job[0].attach.made, false);
+	tree_file(&tree, SESSION "password_in", "anothergoodsecret\n");
+	attach(1);
+	cr_assert(!job[0].attach.why.err && job[0].existed, "%s", job[0].attach.why.text);
+}
+
 Test(iscsi, one_that_is_lost_and_that_nobody_keeps)
 {
 	found("FAILED\n", "SCANNED\n");
