@@ -122,12 +122,22 @@ static void offer(struct iscsi_login *login)
 	}
 }
 
+/* Linux' target may repeat its first answer in the next one: doc/kernel-defects.md. */
+static bool is_repeated(const struct iscsi_login *login, const char *method)
+{
+	return login->requests > login->method_requests &&
+	       !strcmp(method, login->by_chap ? "CHAP" : "None");
+}
+
 static int handle_auth_method(struct iscsi_login *login, const char *value, struct diag *diag)
 {
 	bool chap = !strcmp(value, "CHAP"), none = !strcmp(value, "None");
 
 	if (login->step != ISCSI_LOGIN_METHOD)
-		return diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
+		return is_repeated(login, value)
+			       ? 0
+			       : diag_set(diag, DIAG_PROTOCOL, EPROTO, "AuthMethod sent twice");
+	login->method_requests = login->requests;
 	if (chap && login->params.auth->user) {
 		login->by_chap = true;
 		login->step = ISCSI_LOGIN_CHALLENGE;

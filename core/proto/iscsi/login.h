@@ -37,7 +37,7 @@ struct iscsi_login {
 	uint8_t step; /* enum iscsi_login_step */
 	bool started; /* a response has arrived */
 	bool by_chap;
-	unsigned requests;
+	unsigned requests, method_requests; /* so far; when the target chose the AuthMethod */
 	uint32_t cmdsn, exp_statsn, max_cmdsn;
 	uint16_t tsih;
 	int tpgt;           /* -1: not reported */

@@ -82,6 +82,25 @@ Test(iscsi_login, without_chap)
 	iscsi_login_end(&login);
 }
 
+/* As Linux' target does, if its thread is delayed. */
+Test(iscsi_login, the_first_answer_again_in_the_next_one)
+{
+	struct iscsi_login login;
+
+	begin(&login, &no_auth, NULL);
+	cr_assert_eq(take(&login, SAYS(TO_KEYS, "AuthMethod=None\0TargetPortalGroupTag=3")),
+		ISCSI_LOGIN_SEND, "%s", why.text);
+	cr_assert_eq(take(&login, SAYS(TO_FULL, "AuthMethod=None\0TargetPortalGroupTag=3\0" KEYS)),
+		ISCSI_LOGIN_DONE, "%s", why.text);
+	iscsi_login_end(&login);
+	begin(&login, &joe, NULL);
+	cr_assert_eq(take(&login, SAYS(0, "AuthMethod=CHAP")), ISCSI_LOGIN_SEND, "%s", why.text);
+	cr_assert_eq(
+		take(&login, SAYS(0, "AuthMethod=CHAP\0CHAP_A=7\0CHAP_I=5\0CHAP_C=0x00112233")),
+		ISCSI_LOGIN_SEND, "%s", why.text);
+	iscsi_login_end(&login);
+}
+
 Test(iscsi_login, a_normal_session_over_iser)
 {
 	struct iscsi_login_params how = { .initiator = "iqn.x:me",
@@ -237,6 +256,8 @@ Test(iscsi_login, methods)
 		"AuthMethod=Reject --user --secret-file");
 	ends(&joe, 0, SAYS(0, "AuthMethod=KRB5"), DIAG_AUTH, "CHAP AuthMethod=KRB5");
 	ends(&joe, 0, SAYS(0, "AuthMethod=CHAP\0AuthMethod=CHAP"), DIAG_PROTOCOL, "AuthMethod");
+	ends(&no_auth, 1, SAYS(TO_FULL, "AuthMethod=CHAP"), DIAG_PROTOCOL, "AuthMethod");
+	ends(&no_auth, 1, SAYS(TO_FULL, "AuthMethod=Reject"), DIAG_PROTOCOL, "AuthMethod");
 	ends(&joe, 0, SILENT(0), DIAG_PROTOCOL, "answer AuthMethod");
 	ends(&joe, 0, SAYS(0, "CHAP_A=5"), DIAG_PROTOCOL, "CHAP_A");
 	ends(&no_auth, 1, SAYS(TO_FULL, "CHAP_A=5"), DIAG_PROTOCOL, "CHAP_A");
