@@ -96,13 +96,14 @@ int kernel_nvmf_list(int root, struct nvmf_ctrl **, unsigned *count, struct diag
 /* Read a controller or its state only. -ENOENT: it does not exist. */
 int kernel_nvmf_state(int root, const char *name, char state[16]);
 int kernel_nvmf_read_ctrl(int root, const char *name, struct nvmf_ctrl *);
-/* Whether it had to authenticate itself to this host. True also if the kernel does not report it,
- * before Linux 6.0. */
-bool kernel_nvmf_is_authenticated(int root, const char *name);
-/* Find the controller connected to this target by this host: one with TLS, if that is asked for and
- * there is one. -ENOENT: none. */
+/* Find the controller connected to this target by this host, if possible one that has what
+ * kernel_nvmf_missing() looks for. -ENOENT: none. */
 int kernel_nvmf_find(int root, const struct nvmf_params *, struct nvmf_ctrl *);
-/* Modules of the ciphers of TLS, which may be built in; NULL ends them. */
+/* Return what these options ask for and the controller was connected without: "TLS", or
+ * "authentication of the controller" (no secret of it is configured; before Linux 6.0 unknown, so
+ * not missing). NULL: nothing. */
+const char *kernel_nvmf_missing(int root, const struct nvmf_params *, const struct nvmf_ctrl *);
+/* Modules of the ciphers of TLS, which may be built in or not exist; NULL ends them. */
 extern const char *const kernel_nvmf_ciphers[];
 bool kernel_nvmf_any_tls(int root); /* a controller's connection is encrypted, or lost */
 bool kernel_nvmf_same_host(const char *, const char *); /* the same address in any spelling */

@@ -334,8 +334,9 @@ static void end_attempt(struct attach *attach)
 
 	if (try_others(attach))
 		return;
+	/* time changes neither the options nor what exists */
 	if (!pause || attach->cancelled || attach->why.code == DIAG_USAGE ||
-		(end && end < now + SHORT_MS * MSEC)) {
+		attach->why.code == DIAG_MISMATCH || (end && end < now + SHORT_MS * MSEC)) {
 		finish(attach);
 		return;
 	}

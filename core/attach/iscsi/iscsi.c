@@ -204,6 +204,31 @@ static void is_session(struct attach_iscsi *iscsi, uint32_t sid, uint32_t host)
 	snprintf(iscsi->attach.what, sizeof(iscsi->attach.what), "session%u", sid);
 }
 
+/* Whether the target has not authenticated itself in the existing session, as this login asks.
+ * False also if that can't be read. */
+static bool is_unauthenticated(const struct attach_iscsi *iscsi)
+{
+	struct kernel_iscsi_secrets secrets;
+	bool mutual;
+
+	if (!iscsi->params.from->auth.target_secret ||
+		kernel_iscsi_secrets(iscsi->attach.root, iscsi->sid, &secrets, NULL))
+		return false;
+	mutual = secrets.target_secret[0];
+	explicit_bzero(&secrets, sizeof(secrets));
+	return !mutual;
+}
+
+static void refuse_session(struct attach_iscsi *iscsi)
+{
+	struct diag *why = &iscsi->attach.why;
+
+	diag_set(why, DIAG_MISMATCH, EALREADY,
+		"session%u to this target exists, without authentication of the target",
+		iscsi->sid);
+	diag_hint(why, "end it first: rdmastor iser-logout session%u", iscsi->sid);
+}
+
 /* Take over the result of the leader. */
 static void follow(struct attach_iscsi *iscsi)
 {
@@ -215,6 +240,8 @@ static void follow(struct attach_iscsi *iscsi)
 	iscsi->existed = leader->existed || !leader->attach.why.err;
 	iscsi->cid = leader->cid;
 	is_session(iscsi, leader->sid, leader->luns.host);
+	if (!iscsi->attach.why.err && is_unauthenticated(iscsi))
+		refuse_session(iscsi);
 	iscsi_step(iscsi);
 }
 
@@ -337,20 +364,6 @@ static void poll_restored(struct loop_timer *timer)
 	iscsi_step(iscsi);
 }
 
-/* Whether the target has not authenticated itself in the existing session, as this login asks. */
-static bool is_unauthenticated(const struct attach_iscsi *iscsi)
-{
-	struct kernel_iscsi_secrets secrets;
-	bool mutual;
-
-	if (!iscsi->params.from->auth.target_secret ||
-		kernel_iscsi_secrets(iscsi->attach.root, iscsi->sid, &secrets, NULL))
-		return false;
-	mutual = secrets.target_secret[0];
-	explicit_bzero(&secrets, sizeof(secrets));
-	return !mutual;
-}
-
 /* Use an existing session. If its connection is lost, log in, unless another process does that. */
 static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_session *session)
 {
@@ -379,11 +392,7 @@ static void reuse_session(struct attach_iscsi *iscsi, const struct kernel_iscsi_
 			session->sid);
 		log_in(iscsi);
 	} else if (is_unauthenticated(iscsi)) {
-		diag_set(&attach->why, DIAG_BUSY, EALREADY,
-			"session%u to this target exists, without authentication of the target",
-			session->sid);
-		diag_hint(
-			&attach->why, "end it first: rdmastor iser-logout session%u", session->sid);
+		refuse_session(iscsi);
 		iscsi_step(iscsi);
 	} else if (!strcmp(session->state, "LOGGED_IN")) {
 		scan(iscsi);

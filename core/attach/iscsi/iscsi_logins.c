@@ -73,6 +73,7 @@ static bool is_duplicate(const struct iscsi_logins *logins, const struct iscsi_t
 			other->carrier == params->carrier &&
 			!strcmp(other->target, params->target) &&
 			!strcmp(other->from->initiator, params->from->initiator) &&
+			!other->from->auth.target_secret == !params->from->auth.target_secret &&
 			!strcmp(other->netdev ? other->netdev : "",
 				params->netdev ? params->netdev : "") &&
 			!strcmp(host ? host : "", target->host ? target->host : "") &&

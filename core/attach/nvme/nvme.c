@@ -116,36 +116,21 @@ static int set_timeout(struct attach_nvme *nvme)
 	return -ETIMEDOUT;
 }
 
-/* What the target's options ask for and an existing connection lacks. NULL: nothing. */
-static const char *find_missing(const struct attach_nvme *nvme)
-{
-	const struct nvmf_target *t = nvme->target;
-
-	if (nvmf_target_encrypts(t) && !nvme->ctrl.tls)
-		return "without TLS";
-	if (t->params.value[NVMF_DHCHAP_CTRL_SECRET] &&
-		!kernel_nvmf_is_authenticated(nvme->attach.root, nvme->ctrl.name))
-		return "without authentication of the controller";
-	return NULL;
-}
-
 static int set_connected(struct attach_nvme *nvme)
 {
 	struct attach *attach = &nvme->attach;
-	const char *name = nvme->ctrl.name, *missing = nvme->existed ? find_missing(nvme) : NULL;
 
 	attach->made = !nvme->existed;
-	snprintf(attach->what, sizeof(attach->what), "%s", name);
-	if (!nvme->existed || (!nvme->exclusive && !missing))
+	snprintf(attach->what, sizeof(attach->what), "%s", nvme->ctrl.name);
+	if (!nvme->existed)
 		return 0;
-	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s%s%s", name,
-		missing ? ", " : "", missing ? missing : "");
-	if (missing)
-		diag_hint(&attach->why, "end that connection first: rdmastor nvmf-disconnect %s",
-			name);
-	else
-		diag_hint(&attach->why, "omit --exclusive to use it, or add a connection with "
-					"--duplicate-connect");
+	if (nvmf_target_check_existing(nvme->target, attach->root, &nvme->ctrl, &attach->why))
+		return -attach->why.err;
+	if (!nvme->exclusive)
+		return 0;
+	diag_set(&attach->why, DIAG_BUSY, EALREADY, "already connected as %s", nvme->ctrl.name);
+	diag_hint(&attach->why,
+		"omit --exclusive to use it, or add a connection with --duplicate-connect");
 	return -EALREADY;
 }
 

@@ -98,7 +98,14 @@ static bool other_path(const char *const *a, const char *const *b, enum nvmf_key
 	return a[key] && b[key] && strcmp(a[key], b[key]);
 }
 
-/* Skip a target that this host connects already, and with TLS if this entry asks for it. */
+/* What a connection must have. */
+static unsigned security(const struct nvmf_job *job)
+{
+	return (job->target.params.value[NVMF_DHCHAP_CTRL_SECRET] ? 1 : 0) |
+	       (nvmf_target_encrypts(&job->target) ? 2 : 0);
+}
+
+/* Skip a target that this host connects already, with no less security. */
 static bool is_known(const struct nvmf_job *job)
 {
 	static const enum nvmf_key keys[] = { NVMF_TRADDR, NVMF_NQN, NVMF_TRSVCID, NVMF_TRANSPORT,
@@ -113,8 +120,7 @@ static bool is_known(const struct nvmf_job *job)
 		other = at->target.params.value;
 		for (same = 0; same < all && !strcmp(value[keys[same]], other[keys[same]]); same++)
 			;
-		if (same == all &&
-			nvmf_target_encrypts(&job->target) <= nvmf_target_encrypts(&at->target) &&
+		if (same == all && !(security(job) & ~security(at)) &&
 			!other_path(value, other, NVMF_HOST_TRADDR) &&
 			!other_path(value, other, NVMF_HOST_IFACE))
 			return true;
@@ -346,7 +352,8 @@ static int add_entries(struct nvmf_all *all, unsigned *count, struct diag *diag)
 	return err ? diag_sys(diag, -err, "connect") : 0;
 }
 
-/* All names are resolved before the first connection. */
+/* All names are resolved before the first connection. Of entries for one path, that with the most
+ * security comes first. */
 static void looked_up(struct nvmf_lookups *lookups)
 {
 	struct nvmf_all *all = container_of(lookups, struct nvmf_all, lookups);
@@ -360,11 +367,14 @@ static void looked_up(struct nvmf_lookups *lookups)
 			nvmf_target_set_addr(t, &t->addr, &job->why);
 		if (job->why.err)
 			finish_job(job);
-		else if (job->discover)
-			start_query(job);
-		else
-			start_connection(job);
 	}
+	for (unsigned level = 4; level--;)
+		for (struct nvmf_job *job = all->job; job; job = job->next)
+			if (!job->why.err && !job->discover && security(job) == level)
+				start_connection(job);
+	for (struct nvmf_job *job = all->job; job; job = job->next)
+		if (!job->why.err && job->discover)
+			start_query(job);
 	release(all);
 }
 

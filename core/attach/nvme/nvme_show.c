@@ -84,6 +84,7 @@ int attach_nvme_plan(struct out *out, int root, const struct nvmf_target *t, str
 		out_bool(out, "existed", NULL, true);
 		out_text(out, "device", NULL, "%s", ctrl.name);
 		out_line(out, "%s: already connected as %s", text, ctrl.name);
+		return nvmf_target_check_existing(t, root, &ctrl, diag);
 	} else {
 		snprintf(module, sizeof(module), "nvme_%s", t->params.value[NVMF_TRANSPORT]);
 		attach_show_missing(out, &t->env->notes, root, (const char *[]){ module, NULL });

@@ -324,6 +324,20 @@ bool nvmf_target_encrypts(const struct nvmf_target *t)
 	return t->params.value[NVMF_TLS] || t->params.value[NVMF_CONCAT];
 }
 
+int nvmf_target_check_existing(
+	const struct nvmf_target *t, int root, const struct nvmf_ctrl *ctrl, struct diag *diag)
+{
+	const char *missing = kernel_nvmf_missing(root, &t->params, ctrl);
+
+	if (!missing)
+		return 0;
+	diag_set(diag, DIAG_MISMATCH, EALREADY, "already connected as %s, without %s", ctrl->name,
+		missing);
+	return diag_hint(
+		       diag, "end that connection first: rdmastor nvmf-disconnect %s", ctrl->name),
+	       -EALREADY;
+}
+
 bool nvmf_target_key_from_policy(const struct nvmf_target *t, enum nvmf_key key)
 {
 	for (unsigned i = 0; i < sizeof(t->number) / sizeof(*t->number); i++)

@@ -40,6 +40,9 @@ void nvmf_tls_identity(const struct nvmf_target *, char *text, size_t len);
 int nvmf_target_check_address(const char *transport, const char *traddr, struct diag *);
 bool nvmf_target_discovery(const struct nvmf_target *); /* it has the well-known NQN */
 bool nvmf_target_encrypts(const struct nvmf_target *);  /* TLS, or concat, which leads to it */
+/* Check that an existing connection has the security that is asked for. -EALREADY: it has not. */
+int nvmf_target_check_existing(
+	const struct nvmf_target *, int root, const struct nvmf_ctrl *, struct diag *);
 /* Hint at the command that attaches the target in userspace with the same parameters. No hint if
  * only the kernel can authenticate or encrypt. */
 void nvmf_hint_userspace(const struct nvmf_target *, int root, struct diag *);

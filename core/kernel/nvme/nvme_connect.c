@@ -20,8 +20,8 @@
 	"duplicate_connect disable_sqflow hdr_digest data_digest nr_write_queues nr_poll_queues "  \
 	"tos"
 
-/* The first uses the CPU's own instructions; where udev runs, it has loaded it. */
 const char *const kernel_nvmf_ciphers[] = {
+/* with the CPU's own instructions, which udev loads where it runs */
 #if defined(__x86_64__)
 	"aesni_intel",
 #elif defined(__aarch64__)

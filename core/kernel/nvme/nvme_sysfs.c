@@ -104,15 +104,6 @@ static void read_tls(int root, struct nvmf_ctrl *ctrl)
 	ctrl->tls_configured_key = read_key(root, ctrl->name, "tls_configured_key");
 }
 
-/* Read the beginning of the file: "none", or a secret. */
-bool kernel_nvmf_is_authenticated(int root, const char *name)
-{
-	char text[5] = "";
-
-	kernel_sys_read(root, text, sizeof(text), NVME_CLASS "/%s/dhchap_ctrl_secret", name);
-	return strcmp(text, "none") != 0;
-}
-
 int kernel_nvmf_state(int root, const char *name, char state[16])
 {
 	return ctrl_name(name) && kernel_sys_read(root, state, 16, NVME_CLASS "/%s/state", name) > 0
@@ -240,12 +231,28 @@ struct finding {
 	struct nvmf_ctrl *found;
 };
 
-/* Of several connections: one with TLS if that is asked for, and the lowest number. */
-static bool precedes(
-	const struct nvmf_params *params, const struct nvmf_ctrl *a, const struct nvmf_ctrl *b)
+const char *kernel_nvmf_missing(
+	int root, const struct nvmf_params *params, const struct nvmf_ctrl *ctrl)
 {
-	if ((params->value[NVMF_TLS] || params->value[NVMF_CONCAT]) && a->tls != b->tls)
-		return a->tls;
+	const char *const *value = params->value;
+	char text[5] = ""; /* "none", or the beginning of a secret */
+
+	if ((value[NVMF_TLS] || value[NVMF_CONCAT]) && !ctrl->tls)
+		return "TLS";
+	if (value[NVMF_DHCHAP_CTRL_SECRET])
+		kernel_sys_read(
+			root, text, sizeof(text), NVME_CLASS "/%s/dhchap_ctrl_secret", ctrl->name);
+	return strcmp(text, "none") ? NULL : "authentication of the controller";
+}
+
+/* Of several connections: one that has all that is asked for, and the lowest number. */
+static bool precedes(
+	const struct finding *finding, const struct nvmf_ctrl *a, const struct nvmf_ctrl *b)
+{
+	bool lesser = kernel_nvmf_missing(finding->root, finding->params, a);
+
+	if (lesser != !!kernel_nvmf_missing(finding->root, finding->params, b))
+		return !lesser;
 	return by_number(a, b) < 0;
 }
 
@@ -262,7 +269,7 @@ static void match_ctrl(const char *name, void *arg)
 		kernel_nvmf_read_ctrl(finding->root, name, &ctrl) ||
 		!matches(finding->params, &ctrl))
 		return;
-	if (!found->name[0] || precedes(finding->params, &ctrl, found))
+	if (!found->name[0] || precedes(finding, &ctrl, found))
 		*found = ctrl;
 }
 

@@ -606,9 +606,10 @@ Test(attach, failures_and_what_is_rolled_back)
 
 Test(attach, other_attempts)
 {
-	struct fake fake[4] = { fake_new(3500), fake_new(0), fake_new(3500), fake_new(0) };
+	struct fake fake[5] = { fake_new(3500), fake_new(0), fake_new(3500), fake_new(0),
+		fake_new(0) };
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 5; i++) {
 		fake[i].attach.retry_ms = 1000;
 		fake[i].dial_err = -ECONNREFUSED;
 		fake[i].makes = false;
@@ -618,7 +619,8 @@ Test(attach, other_attempts)
 	fake[2].attach.limit_ms = 100;
 	fake[2].dial_ms = NEVER;
 	fake[3].gives_up = 2;
-	run(fake, 4);
+	fake[4].code = DIAG_MISMATCH;
+	run(fake, 5);
 	cr_assert_eq(fake[0].attach.why.err, ECONNREFUSED);
 	cr_assert(fake[3].dials == 2 && fake[3].attach.why.err == ECONNREFUSED);
 	/* at 0, 1 and 2 s, then after half of the remaining time, while that is at least 0.1 s */
@@ -626,6 +628,7 @@ Test(attach, other_attempts)
 	cr_assert_leq(ms_of(fake[0].over_at), 3500);
 	cr_assert_eq(fake[1].readies, 1);
 	cr_assert_eq(fake[2].dials, 2, "0.1 s and two to end, a pause, and until the deadline");
+	cr_assert_eq(fake[4].dials, 1, "waiting can't help");
 }
 
 /* A turn that takes long does not make the loop sleep longer. */

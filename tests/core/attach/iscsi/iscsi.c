@@ -419,11 +419,28 @@ Test(iscsi, one_without_the_proof_that_is_asked_for)
 	job[0].params.from = &mutual;
 	attach(1);
 	cr_assert_eq(job[0].attach.why.err, EALREADY);
-	diag_says(&job[0].attach.why, DIAG_BUSY, NULL, "session1 authentication_of_the_target");
+	diag_says(&job[0].attach.why, DIAG_MISMATCH, NULL, "session1 authentication_of_the_target");
 	cr_assert_eq(job[0].attach.made, false);
 	tree_file(&tree, SESSION "password_in", "anothergoodsecret\n");
 	attach(1);
 	cr_assert(!job[0].attach.why.err && job[0].existed, "%s", job[0].attach.why.text);
+}
+
+/* The first has logged in without it. */
+Test(iscsi, one_of_two_units_asks_for_a_proof)
+{
+	static const struct iscsi_identity mutual = { .initiator = "iqn.x:me",
+		.auth = { .target_secret = "anothergoodsecret" } };
+
+	tree_file(&tree, SESSION "username", "joe\n");
+	tree_file(&tree, SESSION "password", "longenoughsecret\n");
+	tree_file(&tree, SESSION "username_in", "(null)\n");
+	tree_file(&tree, SESSION "password_in", "(null)\n");
+	job[1].params.from = &mutual;
+	attach(2);
+	cr_assert(!job[0].attach.why.err, "%s", job[0].attach.why.text);
+	diag_says(&job[1].attach.why, DIAG_MISMATCH, NULL, "session1 authentication_of_the_target");
+	cr_assert_eq(iscsi_kernel.sessions, 1, "and that of the first stays");
 }
 
 Test(iscsi, one_that_is_lost_and_that_nobody_keeps)

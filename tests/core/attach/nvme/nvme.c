@@ -279,7 +279,7 @@ Test(nvme, an_existing_connection_that_is_less_secure)
 		nvme_tree_ctrl(&tree, "nvme5", "tcp", "nqn.t1", "traddr=10.0.0.1,trsvcid=4420");
 		tree_file(&tree, "dev/nvme-fabrics", "transport,traddr,nqn,tls,concat");
 		cr_assert_eq(connect_without_wait(), -EALREADY, "%s", why->text);
-		diag_says(why, DIAG_BUSY, NULL, "nvme5 without_TLS");
+		diag_says(why, DIAG_MISMATCH, NULL, "nvme5 without_TLS");
 		text_says(why->hint, "nvmf-disconnect nvme5");
 		cr_assert(!nvme.attach.made);
 		tree_file(&tree, "sys/class/nvme/nvme5/tls_key", "12345678");
@@ -294,7 +294,7 @@ Test(nvme, an_existing_connection_that_is_less_secure)
 	cr_assert_eq(connect_without_wait(), 0, "not reported: %s", why->text);
 	tree_file(&tree, "sys/class/nvme/nvme5/dhchap_ctrl_secret", "none\n");
 	cr_assert_eq(connect_without_wait(), -EALREADY);
-	diag_says(why, DIAG_BUSY, NULL, "nvme5 authentication_of_the_controller");
+	diag_says(why, DIAG_MISMATCH, NULL, "nvme5 authentication_of_the_controller");
 	tree_file(&tree, "sys/class/nvme/nvme5/dhchap_ctrl_secret", "DHHC-1:00:none\n");
 	cr_assert_eq(connect_without_wait(), 0, "%s", why->text);
 }

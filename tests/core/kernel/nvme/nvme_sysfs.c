@@ -125,7 +125,7 @@ Test(nvme_sysfs, the_same_connection)
 	tree_free(&tree);
 }
 
-Test(nvme_sysfs, of_two_connections_the_one_with_tls)
+Test(nvme_sysfs, of_several_connections_the_one_that_is_asked_for)
 {
 	struct tree tree = tree_new();
 	struct nvmf_params params = { .value = { [NVMF_TRANSPORT] = "tcp",
@@ -144,6 +144,12 @@ Test(nvme_sysfs, of_two_connections_the_one_with_tls)
 	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0);
 	cr_assert_str_eq(ctrl.name, "nvme2");
 	cr_assert(ctrl.tls);
+	params.value[NVMF_DHCHAP_CTRL_SECRET] = "DHHC-1:00:";
+	tree_file(&tree, "sys/class/nvme/nvme2/dhchap_ctrl_secret", "none\n");
+	tree_file(&tree, "sys/class/nvme/nvme3/dhchap_ctrl_secret", "DHHC-1:00:none\n");
+	cr_assert_eq(kernel_nvmf_find(tree.root, &params, &ctrl), 0);
+	cr_assert_str_eq(ctrl.name, "nvme3");
+	cr_assert_null(kernel_nvmf_missing(tree.root, &params, &ctrl));
 	tree_free(&tree);
 }
 
