@@ -35,7 +35,7 @@ LIES = {
     'digest': KEYS.replace(b'HeaderDigest=None', b'HeaderDigest=CRC32C'),
     'unended': KEYS[:-1],
     'no-text': b'\x01\x02\x03=\x04\0',
-    'method-again': KEYS + b'AuthMethod=None\0',
+    'method-again': KEYS + b'AuthMethod=CHAP\0',
 }
 
 

@@ -33,7 +33,7 @@ start stranger ram:4M --nvmf --nqn "$NQN" --tcp 10.0.2.1:4477
 of() { ours status --json >json && jq -c --argjson pid "$SERVER" "[.serving[] | select(.pid == \$pid)][0].disks[0] | $1" json; }
 is() { [ "$(of "$1")" = "$2" ]; }
 line() { ours status >text && grep -Eq "^$1\$" text || die "no '$1' in: $(cat text)"; }
-reads() { "$RDMASTOR" bench "$URI" --rw randread --bs 4K --iodepth 4 --runtime 0.3 >bench.out || die "$(cat bench.out)"; }
+reads() { "$RDMASTOR" bench "$URI" --rw randread --bs 4K --iodepth 4 --size 4M >bench.out || die "$(cat bench.out)"; }
 ana() { nsenter -n -t "$peer" "$RDMASTOR" serve-ctl "$target" ana "$1" "$2" >ctl.out; }
 # doctor STATUS URI; finds CHECK STATE [FILTER]: there is that finding; knows CHECK: there is any
 doctor() {
