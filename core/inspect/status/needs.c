@@ -395,6 +395,9 @@ static void add_uri(
 		add_module(collect, disk->via == BOOT_UBLK ? "ublk_drv" : "nbd");
 	else if (!attached)
 		add_scheme(collect, uri->scheme);
+	if (disk->via == BOOT_KERNEL && !attached && !strcmp(uri->scheme, "nvme+tcp") &&
+		(uri_has(uri, "tls") || uri_has(uri, "tls-key-file") || uri_has(uri, "concat")))
+		add_tls(collect);
 	if (disk->via != BOOT_KERNEL && is_rdma(uri))
 		add_verbs(collect);
 	if (attached)

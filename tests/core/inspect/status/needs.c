@@ -270,6 +270,14 @@ Test(needs, disks_that_are_not_attached)
 	cr_assert_str_eq(needs_disk("foo://10.0.0.1/x", false), "EINVAL");
 }
 
+Test(needs, ciphers_of_a_disk_that_is_not_attached)
+{
+	text_says(needs_disk("nvme+tcp://10.0.0.1/nqn.x?tls=yes", false), "nvme_tcp_tls gcm");
+	text_says(needs_disk("nvme+tcp://10.0.0.1/nqn.x?tls-key-file=/k", false), "nvme_tcp_tls");
+	text_says(needs_disk("nvme+tcp://10.0.0.1/nqn.x?concat=yes", false), "nvme_tcp_tls");
+	cr_assert_null(strstr(needs_disk("nvme+tcp://10.0.0.1/n?tls=yes,via=nbd", false), "gcm"));
+}
+
 Test(needs, a_word_without_secrets_and_of_one_word)
 {
 	cr_assert_str_eq(needs_disk("iscsi://joe%hush@10.0.0.1/iqn.a:b/0,via=kernel", false),
