@@ -89,6 +89,7 @@ static void begin(const struct frame_kind *kind)
 {
 	const struct loop_options opt = { .name = "test" };
 
+	leap_tune = true;
 	frame_kind = kind;
 	behave = frame_quiet;
 	seed = 7;

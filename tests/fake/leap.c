@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Linux-OpenIB */
 /* A clock that advances only while all threads are idle. */
 #include "leap.h"
+#include "tune.h"
 #include "wait.h"
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -36,6 +37,7 @@ int __wrap_timerfd_settime(int, int, const struct itimerspec *, struct itimerspe
 
 uint64_t leap_now = 1000 * SECOND;
 unsigned leap_turns;
+bool leap_tune;
 
 static struct {
 	int fd;
@@ -44,7 +46,7 @@ static struct {
 static unsigned runner_threads; /* count_threads() before the test has begun others */
 static bool had_others;         /* threads or children, which may have sent something since */
 static int echo;                /* a socket that is connected to itself */
-static cpu_set_t sent_on;       /* by this thread, since all that it had sent was delivered */
+static cpu_set_t allowed;       /* to this thread, before it was pinned */
 
 /* The thread of the test and of the loop that the clock follows. */
 static bool is_main(void)
@@ -72,12 +74,13 @@ static unsigned count_threads(void)
 									    : (unsigned)st.st_nlink;
 }
 
-static void note_cpu(void)
+static void pin(int cpu)
 {
-	int cpu = sched_getcpu();
+	cpu_set_t one;
 
-	if (cpu >= 0 && cpu < CPU_SETSIZE)
-		CPU_SET(cpu, &sent_on);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
 }
 
 /* By system calls, as tests wrap functions. */
@@ -99,8 +102,11 @@ int __wrap_socket(int domain, int type, int protocol)
 {
 	int fd = __real_socket(domain, type, protocol);
 
-	if (fd >= 0 && (domain == AF_INET || domain == AF_INET6))
-		setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	if (fd < 0 || (domain != AF_INET && domain != AF_INET6))
+		return fd;
+	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+	if (leap_tune)
+		tune_tcp(fd);
 	return fd;
 }
 
@@ -114,8 +120,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 		runner_threads = count_threads();
 		open_echo();
 	}
-	if (is_main())
-		note_cpu(); /* in each turn of the loop */
+	if (!CPU_COUNT(&allowed) && is_main()) { /* one CPU delivers all that is sent */
+		sched_getaffinity(0, sizeof(allowed), &allowed);
+		pin(sched_getcpu());
+	}
 	*t = (struct timespec){ .tv_sec = (time_t)(now / SECOND), .tv_nsec = (long)(now % SECOND) };
 	return 0;
 }
@@ -185,29 +193,20 @@ static void delivered_here(void)
 		at_once = echoed() ? at_once + 1 : 0;
 }
 
-/* Each CPU delivers what was sent on it: ask those that this thread was on, or all if others may
- * have sent something. */
+/* Each CPU delivers what was sent on it. Others may run on any: their threads are older, or they
+ * have chosen. */
 static void delivered(bool others)
 {
-	cpu_set_t all, one;
 	int here = sched_getcpu();
 
 	delivered_here();
-	if (!others && CPU_COUNT(&sent_on) == 1 && CPU_ISSET(here, &sent_on))
-		return;
-	if (sched_getaffinity(0, sizeof(all), &all))
-		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (cpu == here || !CPU_ISSET(cpu, others ? &all : &sent_on))
+	for (int cpu = 0; others && cpu < CPU_SETSIZE; cpu++) {
+		if (cpu == here || !CPU_ISSET(cpu, &allowed))
 			continue;
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		if (!sched_setaffinity(0, sizeof(one), &one))
-			delivered_here();
-		sched_setaffinity(0, sizeof(all), &all);
+		pin(cpu);
+		delivered_here();
+		pin(here);
 	}
-	CPU_ZERO(&sent_on);
-	note_cpu();
 }
 
 /* What other threads and all descendants do. */

@@ -6,10 +6,12 @@
  * It follows the main thread and its loop. Other threads and child processes must not wait for
  * a time: one that sleeps counts as idle. */
 #pragma once
+#include <stdbool.h>
 #include <stdint.h>
 
 extern uint64_t leap_now;   /* nanoseconds, as CLOCK_MONOTONIC; 0: the real clock */
 extern unsigned leap_turns; /* number of waits of the loop */
+extern bool leap_tune;      /* call tune_tcp() for all sockets, the program's own, too */
 
 /* For loop_wait(): a deadline on this clock. On the real one there is none (0), as how long
  * something takes depends on how busy the machine is; tests/run ends a test that hangs. */
