@@ -52,10 +52,14 @@ int attach_nvme_plan(struct out *out, int root, const struct nvmf_target *t, str
 	struct nvmf_ctrl ctrl;
 	char line[NVMF_LINE], word[OUT_SHELL(sizeof(line))], left_out[NVMF_LEFT_OUT], text[512],
 		identity[600], known[NVMF_SUPPORTED], module[32];
+	bool existed = !t->params.value[NVMF_DUPLICATE_CONNECT] &&
+		       !kernel_nvmf_find(root, &t->params, &ctrl);
 	int err;
 
 	kernel_nvmf_supported_options(root, known);
 	err = kernel_nvmf_line(&t->params, known, true, line, left_out, diag);
+	if (!err && existed)
+		err = nvmf_target_check_existing(t, root, &ctrl, diag);
 	if (err)
 		return err;
 	nvmf_target_text(t, text, sizeof(text));
@@ -79,12 +83,10 @@ int attach_nvme_plan(struct out *out, int root, const struct nvmf_target *t, str
 			out_text(out, NULL, NULL, "%s", option);
 		out_end(out);
 	}
-	if (!t->params.value[NVMF_DUPLICATE_CONNECT] &&
-		!kernel_nvmf_find(root, &t->params, &ctrl)) {
+	if (existed) {
 		out_bool(out, "existed", NULL, true);
 		out_text(out, "device", NULL, "%s", ctrl.name);
 		out_line(out, "%s: already connected as %s", text, ctrl.name);
-		return nvmf_target_check_existing(t, root, &ctrl, diag);
 	} else {
 		snprintf(module, sizeof(module), "nvme_%s", t->params.value[NVMF_TRANSPORT]);
 		attach_show_missing(out, &t->env->notes, root, (const char *[]){ module, NULL });
